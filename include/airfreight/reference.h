@@ -1,0 +1,56 @@
+#pragma once
+
+/// \file
+/// \brief What the database row holds in place of a value. Specification: `formats/reference.md`.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "airfreight/coordinate.h"
+#include "airfreight/result.h"
+
+namespace airfreight {
+
+/// The version that is written, the field `_airfreight`. A reader refuses a higher one.
+inline constexpr int64_t kReferenceVersion = 1;
+/// What a reference may take in the row, as compact UTF-8 JSON. `columns`, then `summary`, are cut
+/// to fit; only names that alone exceed it (a coordinate of thousands of characters) may go above.
+inline constexpr size_t kMaxReferenceBytes = 4096;
+
+/// \brief A parsed reference. Plain data; a parsed one is well-formed but not yet trusted: only
+/// Freight decides whether it may be followed.
+struct Reference {
+  std::string backend;  ///< `_xcom_backend`: "s3", "gs", "az", "redis", "file", "memory".
+  std::string type;     ///< `_xcom_type`: "pandas.DataFrame", "numpy.ndarray", "bytes", "json", …
+  std::string store;    ///< The configured name of the store that holds the object.
+  std::string uri;      ///< Store root + "/" + object key, keys as they are (not encoded again).
+  Coordinate coordinate;
+  int64_t attempt = 0;        ///< Airflow's try number; 0 when not known.
+  std::optional<int64_t> rows;  ///< For tabular values.
+  uint64_t size_bytes = 0;    ///< Length of the object.
+  std::string digest;         ///< "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes.
+  std::string etag;           ///< The store's version at the time of writing; a hint.
+  std::string summary;        ///< One line for people.
+  std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)
+  bool columns_cut = false;   ///< `columns` lists only the first ones.
+  std::string written;        ///< UTC, "2026-01-01T00:03:11Z".
+  std::string write;          ///< The write id that the object's metadata carries: 32 hex digits.
+  std::string owner;          ///< The deployment that wrote it; empty when it has no id.
+  std::string signature;      ///< "<key id>:<hex>"; empty when unsigned.
+
+  /// The compact JSON that goes into the row, with `columns` and `summary` cut to
+  /// kMaxReferenceBytes. ASCII only: labels are escaped, so that any database keeps them. Invalid
+  /// when a field holds what JSON text in a database cannot (NUL, broken UTF-8 outside labels).
+  Result<std::string> ToJson() const;
+
+  /// Parses what the row holds, whatever a database did to it (key order, spacing, number form).
+  /// Invalid when it is not a reference or a field is missing or of the wrong type, naming the
+  /// field; NewerFormat when its version is above kReferenceVersion.
+  static Result<Reference> Parse(std::string_view json);
+};
+
+}  // namespace airfreight

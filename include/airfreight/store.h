@@ -1,0 +1,139 @@
+#pragma once
+
+/// \file
+/// \brief ObjectStore: the five verbs that every store has, and what each store declares of itself.
+///
+/// To add one: implement ObjectStore under `src/store/<name>/`, add its scheme to
+/// `src/store/open.cc`, register it in `tests/conformance/`.
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "airfreight/bytes.h"
+#include "airfreight/result.h"
+
+namespace airfreight {
+
+/// \brief How long an operation may take and whether it is still wanted. Passed down every call.
+struct Context {
+  using Clock = std::chrono::steady_clock;
+  /// No attempt starts, and no wait goes on, after this moment. Absent: no limit.
+  std::optional<Clock::time_point> deadline;
+  /// Polled from the calling thread at least every 200 ms while a call blocks; true ends the call
+  /// with Cancelled. Empty: never.
+  std::function<bool()> cancelled;
+
+  bool IsCancelled() const { return cancelled && cancelled(); }
+  bool Expired() const { return deadline && Clock::now() >= *deadline; }
+};
+
+/// \brief When a write or a removal may happen. Checked by the store, atomically with the change,
+/// where Capabilities say so.
+struct Condition {
+  enum class Kind { kNone, kAbsent, kVersion };
+  Kind kind = Kind::kNone;
+  std::string version;  ///< With kVersion: what ObjectInfo::version said.
+
+  static Condition None() { return {}; }
+  static Condition Absent() { return {Kind::kAbsent, {}}; }
+  static Condition Version(std::string version) { return {Kind::kVersion, std::move(version)}; }
+};
+
+/// Small text that lies with the object. Names: `[a-z0-9-]+`; values: printable ASCII without
+/// leading or trailing blanks; names and values together at most 2,000 bytes (S3's limit is 2 KB:
+/// docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html).
+using Metadata = std::map<std::string, std::string>;
+
+struct PutOptions {
+  Condition condition;
+  Metadata metadata;
+  std::string content_type = "application/octet-stream";
+};
+
+struct GetOptions {
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;          ///< Absent: to the end.
+  std::optional<uint64_t> expected_size;   ///< A hint for one allocation of the right size.
+  std::string if_version;                  ///< Not empty: ConditionFailed when it has changed.
+};
+
+struct ObjectInfo {
+  std::string key;
+  uint64_t size = 0;         ///< Of the whole object.
+  std::string version;       ///< Opaque; equal versions mean equal writes. S3: the ETag, quoted.
+  Metadata metadata;         ///< Empty from List.
+  int64_t modified_unix = 0; ///< Seconds since 1970, 0 when the store does not say.
+};
+
+struct GetResult {
+  ObjectInfo info;
+  Buffer body;
+};
+
+struct ListPage {
+  std::vector<ObjectInfo> objects;  ///< Ascending by key.
+  std::string next_token;           ///< Empty on the last page.
+};
+
+struct Capabilities {
+  bool conditional_put = true;     ///< Condition is honoured by Put, atomically.
+  bool conditional_remove = true;  ///< Condition is honoured by Remove, atomically.
+  uint64_t max_put_bytes = UINT64_MAX;  ///< Largest body of one Put.
+  bool shared_between_hosts = true;     ///< Another machine with the same settings sees it.
+};
+
+/// \brief A place for objects, below a root and a prefix that belong to the store object.
+///
+/// Keys are relative to the prefix, as Coordinate gives them.
+/// Threads: every method may be called from several threads at once. Fork: a child neither uses nor
+/// destroys its parent's (its locks and connections belong to threads that are not there); what
+/// lives across a fork holds stores through `src/base/fork_local.h`.
+/// Blocking: calls return when the store has answered, the deadline has passed or the call was
+/// cancelled. Errors: NotFound, NotFoundOrDenied, ConditionFailed, Denied, Throttled, Unavailable,
+/// Timeout, Cancelled, TooLarge, Invalid, Internal; with store and key filled in.
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  /// Root and prefix without credentials or connection id: "s3://bucket/xcom". An object's URI is
+  /// this + "/" + key.
+  virtual const std::string& root() const = 0;
+  /// "s3", "file", "memory": what `_xcom_backend` says.
+  virtual std::string_view scheme() const = 0;
+  virtual Capabilities capabilities() const = 0;
+
+  /// Writes the whole object and returns when the store has confirmed it. A reader sees the old
+  /// object or the new one, never a part. The result has `version`.
+  virtual Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
+                                 const Context& context) = 0;
+  /// Reads the object or a range of it. A body shorter than promised is an error, never a result.
+  virtual Result<GetResult> Get(std::string_view key, const GetOptions& options,
+                                const Context& context) = 0;
+  virtual Result<ObjectInfo> Head(std::string_view key, const Context& context) = 0;
+  /// Removing what is not there is a success (as S3 has it), unless a condition asks for a version.
+  virtual Status Remove(std::string_view key, const Condition& condition,
+                        const Context& context) = 0;
+  /// Objects whose key begins with `prefix`, `limit` at most (1–1000), after `token`.
+  virtual Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
+                                const Context& context) = 0;
+};
+
+/// Settings of a store by name, as the configuration gives them: "endpoint_url", "region", …
+using StoreSettings = std::map<std::string, std::string>;
+
+/// \brief Opens the store that `uri` names: `s3://[conn_id@]bucket[/prefix]`, `file:///dir`,
+/// `memory://name`. Makes no request and no thread. The store comes wrapped in its layers, outermost
+/// first: retry, then the store.
+///
+/// Invalid when the URI or a setting is wrong: the message names it, quotes it and shows a right
+/// one. A setting that the store does not know is Invalid too.
+Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri, const StoreSettings& settings);
+
+}  // namespace airfreight
