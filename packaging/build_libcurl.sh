@@ -26,7 +26,12 @@ stamp=$prefix/share/airfreight/libcurl.stamp
 
 recipe=$(sha256sum "${BASH_SOURCE[0]}" 2>/dev/null || shasum -a 256 "${BASH_SOURCE[0]}")
 recipe=${recipe%% *}
-if [[ -f $stamp && $(head -n 1 "$stamp") == "$recipe" ]]; then
+# A security update of Debian's makes what was built before stale; apt knows of it without asking the network.
+offered=
+if [[ -z ${AIRFREIGHT_SOURCES:-} ]]; then
+  offered=$(apt-cache show --no-all-versions libcurl4-openssl-dev | sed -n 's/^Version: //p')
+fi
+if [[ -f $stamp && $(head -n 1 "$stamp") == "$recipe" && ($(tail -n 1 "$stamp") == "$offered" || -z $offered) ]]; then
   echo "libcurl $(tail -n 1 "$stamp") is in place"
   exit 0
 fi

@@ -1,0 +1,168 @@
+"""Checks a built wheel for what a release promises; prints its size; exit status 1 on any finding.
+
+    python packaging/check_wheel.py WHEEL [--glibc 2.34] [--unrepaired]
+
+The default of --glibc is what RHEL 9 and Ubuntu 22.04 have. Needs nothing but the standard library and, for a Linux wheel, binutils (`nm`, `readelf`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+import zipfile
+from email.parser import Parser
+from pathlib import Path
+
+# What is linked into the extension, and how to see that it is. A licence text without its library
+# would only be untidy; a library without its text would be a breach. Header-only ones leave no mark
+# that is certain to survive optimisation.
+LINKED: dict[str, bytes | None] = {
+    "curl": b"libcurl/",
+    "openssl": b"OpenSSL 3.",
+    "fmt": None,
+    "pugixml": None,
+    "nlohmann-json": b"nlohmann",
+    "tl-expected": None,
+    "nanobind": b"nanobind",
+}
+
+# What a manylinux machine has, and nothing beyond it. libstdc++ and libgcc are shared with
+# nanobind's backend.
+SYSTEM_LIBRARIES = re.compile(
+    r"(libc|libm|libdl|libpthread|librt|libresolv)\.so\.\d+"
+    r"|libstdc\+\+\.so\.6|libgcc_s\.so\.1|ld-linux.*"
+)
+
+REQUIRED_FILES = ("airfreight/__init__.py", "airfreight/py.typed", "airfreight/_core.pyi")
+FOREIGN_FILES = re.compile(r"\.(cc|cpp|h|hpp|a|o|pyc|map)$|(^|/)tests?/|(^|/)__pycache__/")
+
+
+def run(*command: str) -> str:
+    """Standard output of a tool; its failure is ours."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def check_names(
+    wheel: Path, names: list[str], glibc: tuple[int, int], *, repaired: bool
+) -> list[str]:
+    """The tag in the file name, and which files there are."""
+    findings = []
+    match = re.fullmatch(
+        r"airfreight-[^-]+-(?P<python>[^-]+)-(?P<abi>[^-]+)-(?P<platform>.+)\.whl", wheel.name
+    )
+    if match is None:
+        return [f"{wheel.name} is not the name of an airfreight wheel"]
+    if (match["python"], match["abi"]) != ("cp310", "abi3"):
+        findings.append(f"tagged {match['python']}-{match['abi']}, not cp310-abi3")
+    if repaired and match["platform"].startswith(("linux", "manylinux")):
+        platform = match["platform"]
+        versions = [(int(a), int(b)) for a, b in re.findall(r"manylinux_(\d+)_(\d+)_", platform)]
+        if not versions:
+            findings.append(f"platform {platform} is not a manylinux one")
+        elif min(versions) > glibc:
+            findings.append(f"platform {platform} is too new: `auditwheel show` names the symbols")
+    findings += [f"{name} is missing" for name in REQUIRED_FILES if name not in names]
+    findings += [f"{name} does not belong in it" for name in names if FOREIGN_FILES.search(name)]
+    return findings
+
+
+def check_metadata(archive: zipfile.ZipFile, names: list[str]) -> list[str]:
+    """What pip and Airflow read of it."""
+    findings = []
+    info = next(name for name in names if name.endswith(".dist-info/METADATA")).rsplit("/", 1)[0]
+    metadata = Parser().parsestr(archive.read(f"{info}/METADATA").decode())
+    required = metadata.get_all("Requires-Dist") or []
+    hard = [requirement for requirement in required if "extra ==" not in requirement]
+    if len(hard) != 1 or not hard[0].startswith("nanobind-backend"):
+        findings.append(f"depends on {hard}, not on nanobind-backend alone")
+    if metadata["License-Expression"] != "Apache-2.0":
+        findings.append(f"licence is {metadata['License-Expression']!r}")
+    wheel_file = Parser().parsestr(archive.read(f"{info}/WHEEL").decode())
+    if wheel_file["Root-Is-Purelib"] != "false":
+        findings.append("is marked as pure Python")
+    entry_points = f"{info}/entry_points.txt"
+    if entry_points not in names or b"[apache_airflow_provider]" not in archive.read(entry_points):
+        findings.append("has no entry point apache_airflow_provider: Airflow would not know it")
+    return findings
+
+
+def check_licences(archive: zipfile.ZipFile, names: list[str], extension: bytes) -> list[str]:
+    """A text for the project, for each library linked in, for each shared one that lies beside it."""
+    licences = [name for name in names if ".dist-info/licenses/" in name]
+    texts = {Path(name).stem.lower(): archive.read(name) for name in licences}
+    findings = []
+    if b"Apache License" not in texts.get("license", b""):
+        findings.append("its own LICENSE is missing")
+    for library, mark in LINKED.items():
+        if len(texts.get(library, b"")) < 200:
+            findings.append(f"the licence text of {library} is missing")
+        if mark is not None and mark not in extension:
+            findings.append(f"no trace of {library} in the extension: is it linked dynamically?")
+    for name in names:
+        if re.search(r"\.so(\.\d+)*$|\.dylib$", name) and not name.startswith("airfreight/_core."):
+            library = re.sub(r"^lib", "", Path(name).name).split("-")[0].split(".")[0].lower()
+            if library not in texts:
+                findings.append(f"{name} is bundled without a licence text {library}.txt")
+    return findings
+
+
+def check_extension(path: Path) -> list[str]:
+    """What the extension exports and what it needs of the machine (ELF only)."""
+    findings = []
+    defined = run("nm", "-D", "--defined-only", str(path)).splitlines()
+    symbols = [line.split()[-1] for line in defined]
+    if symbols != ["PyInit__core"]:
+        findings.append(
+            f"exports {len(symbols)} symbols, not PyInit__core alone: {symbols[:4]} ..."
+        )
+    dynamic = run("readelf", "-dW", str(path))
+    findings += [
+        f"the extension needs {library}, which not every machine has"
+        for library in re.findall(r"\(NEEDED\).*\[(.+)\]", dynamic)
+        if not SYSTEM_LIBRARIES.fullmatch(library)
+    ]
+    if "libstdc++.so.6" not in dynamic:
+        findings.append("libstdc++ is linked statically; nanobind's backend must share it")
+    if re.search(r"\((RPATH|RUNPATH)\)", dynamic):
+        findings.append("the extension has a run path")
+    if "TEXTREL" in dynamic:
+        findings.append("the extension has text relocations: some of it was compiled without -fPIC")
+    return findings
+
+
+def main() -> int:
+    """Command line."""
+    parser = argparse.ArgumentParser(description="Check a built wheel.")
+    parser.add_argument("wheel", type=Path)
+    parser.add_argument("--glibc", default="2.34", help="newest that the tag may ask for")
+    parser.add_argument("--unrepaired", action="store_true", help="not through auditwheel yet")
+    arguments = parser.parse_args()
+    major, minor = arguments.glibc.split(".")
+
+    with zipfile.ZipFile(arguments.wheel) as archive:
+        names = archive.namelist()
+        glibc = (int(major), int(minor))
+        findings = check_names(arguments.wheel, names, glibc, repaired=not arguments.unrepaired)
+        findings += check_metadata(archive, names)
+        extensions = [name for name in names if re.fullmatch(r"airfreight/_core\..*so", name)]
+        if extensions != ["airfreight/_core.abi3.so"]:
+            findings.append(f"extensions {extensions}, not airfreight/_core.abi3.so alone")
+        else:
+            extension = archive.read(extensions[0])
+            findings += check_licences(archive, names, extension)
+            if extension.startswith(b"\x7fELF"):
+                with tempfile.TemporaryDirectory() as folder:
+                    findings += check_extension(Path(archive.extract(extensions[0], folder)))
+            sizes = [arguments.wheel.stat().st_size / 1e6, len(extension) / 1e6]
+            print(f"{arguments.wheel.name}: {sizes[0]:.2f} MB, its extension {sizes[1]:.2f} MB")
+
+    for finding in findings:
+        print(f"{arguments.wheel.name}: {finding}", file=sys.stderr)
+    return 1 if findings else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
