@@ -1,0 +1,365 @@
+// The seam between Python and the core: buffers in, buffers out, errors and signals. No logic.
+
+#include <Python.h>
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "airfreight/freight.h"
+#include "airfreight/reference.h"
+#include "airfreight/store.h"
+#include "base/digest.h"
+#include "base/fork_local.h"
+#include "transfer/segmented_buffer.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names, as nanobind has it.
+
+namespace airfreight {
+namespace {
+
+// Whatever has the buffer protocol, as contiguous bytes. Holding one pins the memory.
+using BytesLike = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+ByteView View(const BytesLike& bytes) { return std::as_bytes(std::span(bytes.data(), bytes.size())); }
+
+// Raises `error` as the exception that `airfreight.errors.from_core` makes of it.
+[[noreturn]] void Raise(const Error& error) {
+  // A signal handler that raised (a time-out, SIGTERM) is why the call was cancelled: its exception
+  // is the one the task must see.
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+  nb::object exception = nb::module_::import_("airfreight.errors")
+                             .attr("from_core")(ErrorCodeName(error.code), error.message, error.store,
+                                                error.key, error.http_status, error.service_code,
+                                                error.request_id, error.retryable);
+  PyErr_SetObject(exception.type().ptr(), exception.ptr());
+  throw nb::python_error();
+}
+
+template <typename T>
+T ValueOrRaise(Result<T> result) {
+  if (!result) Raise(result.error());
+  if constexpr (!std::is_void_v<T>) return std::move(result).value();
+}
+
+// Runs `call` with the GIL released and Python's signal handlers polled (a native call holds them
+// back otherwise, and with them `execution_timeout` and SIGTERM).
+template <typename Call>
+auto WithoutGil(Call call) {
+  Context context;
+  bool raised = false;
+  context.cancelled = [&raised] {
+    if (raised) return true;
+    nb::gil_scoped_acquire gil;
+    raised = PyErr_CheckSignals() != 0;  // Runs handlers in the main thread only; 0 elsewhere.
+    return raised;
+  };
+  auto result = [&] {
+    nb::gil_scoped_release release;
+    return call(context);
+  }();
+  // A transfer that ended well although a handler raised meanwhile: the exception still counts.
+  if (raised) throw nb::python_error();
+  return ValueOrRaise(std::move(result));
+}
+
+class PySink {
+ public:
+  size_t Write(const BytesLike& bytes) {
+    if (closed_) throw nb::value_error("write to a closed sink");
+    ValueOrRaise(buffer_.Append(View(bytes)));
+    return bytes.size();
+  }
+  uint64_t size() const { return buffer_.size(); }
+  void Close() { closed_ = true; }
+  bool closed() const { return closed_; }
+  Body body() const { return buffer_.body(); }
+
+  nb::bytes GetValue() const {
+    std::string all;
+    all.reserve(buffer_.size());
+    for (ByteView segment : buffer_.body().segments()) all += AsText(segment);
+    return {all.data(), all.size()};
+  }
+
+ private:
+  SegmentedBuffer buffer_;
+  bool closed_ = false;
+};
+
+Coordinate MakeCoordinate(std::string dag, std::string run, std::string task, std::string key,
+                          int64_t map_index, std::optional<std::string> ti_id,
+                          std::optional<std::string> write_id, std::optional<std::string> put_name) {
+  if (ti_id && write_id) throw nb::value_error("give ti_id or write_id, not both");
+  Instance instance = ti_id      ? Instance::Ti(std::move(*ti_id))
+                      : write_id ? Instance::Write(std::move(*write_id))
+                                 : Instance::Map(map_index);
+  Coordinate coordinate{std::move(dag), std::move(run), std::move(task),
+                        std::move(instance), std::move(key), std::move(put_name)};
+  ValueOrRaise(coordinate.Validate());
+  return coordinate;
+}
+
+using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
+
+class PyFreight {
+ public:
+  PyFreight(std::vector<StoreSpec> stores, const std::string& digest, uint64_t max_bytes,
+            std::string owner, double timeout)
+      : freight_([stores = WithTimeout(std::move(stores), timeout), policy = MakePolicy(digest, max_bytes),
+                  owner = std::move(owner)] { return Open(stores, policy, owner); }) {
+    Get();  // Texts are checked here and now, before any value is at stake.
+  }
+
+  std::string Put(const Coordinate& coordinate, const Body& body, const ValueInfo& info,
+                  const Attempt& attempt) {
+    Freight& freight = Get();
+    return WithoutGil([&](const Context& context) -> Result<std::string> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference,
+                                  freight.Put(coordinate, body, info, attempt, context));
+      return reference.ToJson();
+    });
+  }
+
+  nb::object GetBytes(const std::string& json) {
+    Freight& freight = Get();
+    auto buffer = std::make_unique<Buffer>(WithoutGil([&](const Context& context) -> Result<Buffer> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+      return freight.Get(reference, context);
+    }));
+    const size_t size = buffer->size();
+    void* data = buffer->data();
+    // An empty buffer has no memory, and a view must point somewhere.
+    static uint8_t nothing = 0;
+    nb::capsule owner(buffer.release(),
+                      [](void* pointer) noexcept { delete static_cast<Buffer*>(pointer); });
+    return nb::cast(nb::ndarray<uint8_t, nb::memview, nb::ndim<1>>(
+        data == nullptr ? &nothing : data, {size}, owner));
+  }
+
+  bool Purge(const std::string& json) {
+    Freight& freight = Get();
+    return WithoutGil([&](const Context& context) -> Result<bool> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+      return freight.Purge(reference, context);
+    });
+  }
+
+  void Settle(const Coordinate& coordinate) {
+    Freight& freight = Get();
+    WithoutGil([&](const Context& context) { return freight.Settle(coordinate, context); });
+  }
+
+  std::vector<std::pair<std::string, uint64_t>> List(const std::string& prefix) {
+    Freight& freight = Get();
+    using Rows = std::vector<std::pair<std::string, uint64_t>>;
+    return WithoutGil([&](const Context& context) -> Result<Rows> {
+      Rows rows;
+      std::string token;
+      do {
+        AIRFREIGHT_ASSIGN_OR_RETURN(
+            ListPage page, freight.stores().front().store->List(prefix, token, 1000, context));
+        for (ObjectInfo& object : page.objects) rows.emplace_back(std::move(object.key), object.size);
+        token = std::move(page.next_token);
+      } while (!token.empty());
+      return rows;
+    });
+  }
+
+ private:
+  // Made anew in a forked child, where what it holds must not be touched: see ForkLocal.
+  struct Opened {
+    std::unique_ptr<Freight> freight;
+    Error error;
+  };
+
+  static std::vector<StoreSpec> WithTimeout(std::vector<StoreSpec> stores, double timeout) {
+    for (auto& [name, uri, settings] : stores) {
+      settings.try_emplace("retry_timeout", nb::cast<std::string>(nb::str(nb::float_(timeout))));
+    }
+    return stores;
+  }
+
+  static Policy MakePolicy(const std::string& digest, uint64_t max_bytes) {
+    Decision defaults;
+    if (digest == "sha256") {
+      defaults.digest = DigestKind::kSha256;
+    } else if (digest != "crc32c") {
+      Raise({.code = ErrorCode::kInvalid,
+             .message = "digest must be crc32c or sha256, not '" + digest + "'"});
+    }
+    defaults.max_bytes = max_bytes;
+    return Policy(defaults);
+  }
+
+  static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores, const Policy& policy,
+                                      const std::string& owner) {
+    auto opened = std::make_unique<Opened>();
+    std::vector<NamedStore> named;
+    for (const auto& [name, uri, settings] : stores) {
+      auto store = OpenStore(uri, settings);
+      if (!store) {
+        opened->error = store.error();
+        return opened;
+      }
+      named.push_back({name, *std::move(store)});
+    }
+    if (named.empty()) {
+      opened->error = {.code = ErrorCode::kInvalid, .message = "no store given"};
+      return opened;
+    }
+    opened->freight = std::make_unique<Freight>(std::move(named), policy, owner);
+    return opened;
+  }
+
+  Freight& Get() {
+    Opened& opened = freight_.Get();
+    if (!opened.freight) Raise(opened.error);
+    return *opened.freight;
+  }
+
+  ForkLocal<Opened> freight_;
+};
+
+nb::dict ReferenceFields(const std::string& json) {
+  const Reference reference = ValueOrRaise(Reference::Parse(json));
+  nb::dict fields;
+  fields["backend"] = reference.backend;
+  fields["type"] = reference.type;
+  fields["store"] = reference.store;
+  fields["uri"] = reference.uri;
+  fields["dag"] = reference.coordinate.dag;
+  fields["run"] = reference.coordinate.run;
+  fields["task"] = reference.coordinate.task;
+  const Instance& instance = reference.coordinate.instance;
+  fields["map_index"] = instance.kind == Instance::Kind::kMap ? nb::cast(instance.map_index) : nb::none();
+  fields["ti_id"] = instance.kind == Instance::Kind::kTi ? nb::cast(instance.id) : nb::none();
+  fields["write_id"] = instance.kind == Instance::Kind::kWrite ? nb::cast(instance.id) : nb::none();
+  fields["key"] = reference.coordinate.key;
+  fields["put_name"] = reference.coordinate.put_name;
+  fields["attempt"] = reference.attempt;
+  fields["rows"] = reference.rows;
+  fields["size_bytes"] = reference.size_bytes;
+  fields["digest"] = reference.digest;
+  fields["etag"] = reference.etag;
+  fields["summary"] = reference.summary;
+  fields["columns"] = reference.columns;
+  fields["columns_cut"] = reference.columns_cut;
+  fields["written"] = reference.written;
+  fields["write"] = reference.write;
+  fields["owner"] = reference.owner;
+  fields["signature"] = reference.signature;
+  return fields;
+}
+
+}  // namespace
+}  // namespace airfreight
+
+NB_MODULE(_core, module) {
+  using namespace airfreight;  // NOLINT(google-build-using-namespace): the module is this namespace.
+  module.doc() = "The native core of Airfreight.";
+
+  nb::class_<Coordinate>(module, "Coordinate", "Where an XCom belongs (immutable).")
+      .def("__init__",
+           [](Coordinate* self, std::string dag, std::string run, std::string task, std::string key,
+              int64_t map_index, std::optional<std::string> ti_id, std::optional<std::string> write_id,
+              std::optional<std::string> put_name) {
+             new (self) Coordinate(MakeCoordinate(std::move(dag), std::move(run), std::move(task),
+                                                  std::move(key), map_index, std::move(ti_id),
+                                                  std::move(write_id), std::move(put_name)));
+           },
+           "dag"_a, "run"_a, "task"_a, "key"_a, nb::kw_only(), "map_index"_a = -1,
+           "ti_id"_a = nb::none(), "write_id"_a = nb::none(), "put_name"_a = nb::none())
+      .def("object_key",
+           [](const Coordinate& self, const std::string& extension) {
+             return ValueOrRaise(self.ObjectKey(extension));
+           },
+           "extension"_a, "The object key, without the store's prefix.")
+      .def_prop_ro("hash", &Coordinate::Hash, "128 bits over all fields, as 32 hex digits.");
+
+  nb::class_<PySink>(module, "Sink",
+                     "A growing native file object that a codec writes into: give it to "
+                     "pyarrow.PythonFile. One thread at a time.")
+      .def(nb::init<>())
+      .def("write", &PySink::Write, "data"_a, "Append bytes-like data; returns its length.")
+      .def("tell", &PySink::size)
+      .def("flush", [](PySink&) {})
+      .def("close", &PySink::Close)
+      .def("readable", [](const PySink&) { return false; })
+      .def("writable", [](const PySink&) { return true; })
+      .def("seekable", [](const PySink&) { return false; })
+      .def_prop_ro("closed", &PySink::closed)
+      .def("getvalue", &PySink::GetValue, "A copy of all that was written.");
+
+  nb::class_<PyFreight>(module, "Freight",
+                        "Stores by name, the first of which is written to. Threads may share it; a "
+                        "forked child may use it.")
+      .def(nb::init<std::vector<StoreSpec>, const std::string&, uint64_t, std::string, double>(),
+           "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
+           "timeout"_a = 60.0,
+           "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
+           "that a request may be tried again.")
+      .def("put",
+           [](PyFreight& self, const Coordinate& coordinate, const std::vector<BytesLike>& body,
+              std::string type, std::string extension, std::string content_type,
+              std::optional<int64_t> rows, std::string summary,
+              std::vector<std::pair<std::string, std::string>> columns, int64_t attempt,
+              int64_t started_micros) {
+             Body all;
+             for (const BytesLike& segment : body) all.Append(View(segment));
+             return self.Put(coordinate, all,
+                             {std::move(type), std::move(extension), std::move(content_type), rows,
+                              std::move(summary), std::move(columns)},
+                             {attempt, started_micros});
+           },
+           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+           "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+           "attempt"_a = 0, "started_micros"_a = 0,
+           "Stores the bytes of a list of segments; returns the reference as JSON text.")
+      .def("put",
+           [](PyFreight& self, const Coordinate& coordinate, const PySink& body, std::string type,
+              std::string extension, std::string content_type, std::optional<int64_t> rows,
+              std::string summary, std::vector<std::pair<std::string, std::string>> columns,
+              int64_t attempt, int64_t started_micros) {
+             return self.Put(coordinate, body.body(),
+                             {std::move(type), std::move(extension), std::move(content_type), rows,
+                              std::move(summary), std::move(columns)},
+                             {attempt, started_micros});
+           },
+           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+           "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+           "attempt"_a = 0, "started_micros"_a = 0,
+           "Stores what a Sink gathered; returns the reference as JSON text.")
+      .def("get", &PyFreight::GetBytes, "reference"_a,
+           "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory that "
+           "lives as long as the view.")
+      .def("purge", &PyFreight::Purge, "reference"_a,
+           "Removes the object if it still bears the reference's write id; True when it removed one.")
+      .def("settle", &PyFreight::Settle, "coordinate"_a,
+           "Removes what this process wrote for the coordinate, now that its value is in the row.")
+      .def("list", &PyFreight::List, "prefix"_a = "",
+           "(key, bytes) of everything in the first store under a key prefix.");
+
+  module.def("parse_reference", &ReferenceFields, "text"_a,
+             "The fields of a reference, as the core understood them.");
+  module.def("crc32c", [](const BytesLike& data) { return Crc32c(View(data)); }, "data"_a,
+             "CRC-32C (RFC 3720) of bytes-like data.");
+  module.def("version", [] { return std::string(AIRFREIGHT_VERSION); });
+}

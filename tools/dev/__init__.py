@@ -1,0 +1,1 @@
+"""What `./dev <verb>` does; one module per concern, only the standard library."""

@@ -1,0 +1,61 @@
+"""`./dev <verb>`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from tools.dev import lint, setup, verbs
+from tools.dev.base import DevError, Stages, say
+
+
+def _lint(arguments: argparse.Namespace) -> int:
+    setup.apt(["build", "lint"])
+    setup.tools_venv()
+    stages = Stages()
+    stages.stage("clang-format", lambda: lint.format_cxx(fix=arguments.fix))
+    stages.stage("python", lambda: lint.python(fix=arguments.fix))
+    stages.stage("shellcheck", lint.shell)
+    if not arguments.fix:
+        stages.stage("clang-tidy", lint.tidy)
+    return stages.finish()
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="./dev", description="Airfreight, for those who build it.")
+    verb = parser.add_subparsers(required=True, metavar="VERB")
+
+    def add(name: str, text: str) -> argparse.ArgumentParser:
+        return verb.add_parser(name, help=text, description=text)
+
+    add("setup", "Install everything that the other verbs need.").set_defaults(work=verbs.setup)
+    add("demo", "Run the example DAG on a real Airflow and show rows, objects and times.").set_defaults(
+        work=verbs.demo
+    )
+    test = add("test", "Run the whole test-suite, as CI does.")
+    test.add_argument("stages", nargs="*", help="only these stages")
+    test.set_defaults(work=verbs.test)
+    add("soak", "Run the counted tests with longer counts.").set_defaults(work=verbs.soak)
+    bench = add("bench", "Measure against the peers, as ratios in one run.")
+    bench.add_argument("suites", nargs="*", help="only these suites")
+    bench.set_defaults(work=verbs.bench)
+    formatting = add("lint", "Check formatting, lints and types.")
+    formatting.add_argument("--fix", action="store_true", help="rewrite what can be")
+    formatting.set_defaults(work=_lint)
+    add("wheel", "Build the portable wheel into dist/.").set_defaults(work=verbs.wheel)
+    add("fuzz", "Run each fuzz target for a minute.").set_defaults(work=verbs.fuzz)
+    return parser
+
+
+def main() -> int:
+    """Parse the verb and run it."""
+    arguments = _parser().parse_args()
+    try:
+        return int(arguments.work(arguments))
+    except DevError as error:
+        say(f"error: {error}")
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

