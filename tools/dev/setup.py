@@ -17,10 +17,11 @@ APT_GROUPS = {
         "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev", "libpugixml-dev",
         "libexpected-dev", "openssl", "git",
     ),
+    "demo": ("postgresql", "util-linux"),
     "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
     "test": (
         "clang-19", "libclang-rt-19-dev", "llvm-19", "libgtest-dev", "libgmock-dev", "debootstrap",
-        "postgresql", "redis-server", "procps", "util-linux",
+        "redis-server", "procps",
     ),
 }  # fmt: skip
 VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"

@@ -35,7 +35,7 @@ def wheel(arguments: argparse.Namespace) -> int:
 def demo(arguments: argparse.Namespace) -> int:
     """Run examples/ on a real Airflow."""
     del arguments
-    installing.apt(["build"])
+    installing.apt(["build", "demo"])
     installing.tools_venv()
     venv = installing.airflow_venv("3.3.2", build.wheel())
     run([venv / "bin" / "python", "-m", "examples.demo"])
