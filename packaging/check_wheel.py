@@ -2,7 +2,8 @@
 
     python packaging/check_wheel.py WHEEL [--glibc 2.34] [--unrepaired]
 
-The default of --glibc is what RHEL 9 and Ubuntu 22.04 have. Needs nothing but the standard library and, for a Linux wheel, binutils (`nm`, `readelf`).
+The default of --glibc is what RHEL 9 has (Ubuntu 22.04: 2.35, Debian 12: 2.36). Needs nothing but
+the standard library and, for a Linux wheel, binutils (`nm`, `readelf`).
 """
 
 from __future__ import annotations
@@ -90,7 +91,7 @@ def check_metadata(archive: zipfile.ZipFile, names: list[str]) -> list[str]:
 
 
 def check_licences(archive: zipfile.ZipFile, names: list[str], extension: bytes) -> list[str]:
-    """A text for the project, for each library linked in, for each shared one that lies beside it."""
+    """A text for the project, for each library linked in, for each shared one beside it."""
     licences = [name for name in names if ".dist-info/licenses/" in name]
     texts = {Path(name).stem.lower(): archive.read(name) for name in licences}
     findings = []
