@@ -41,12 +41,12 @@ std::string_view ErrorCodeName(ErrorCode code);
 /// Plain data; copies are independent.
 struct Error {
   ErrorCode code = ErrorCode::kInternal;
-  std::string message;     ///< For a person: what happened and what to do about it.
-  std::string store;       ///< The store's root, e.g. "s3://bucket/xcom"; empty when not known.
-  std::string key;         ///< The object key within the store; empty when not known.
+  std::string message = {};     ///< For a person: what happened and what to do about it.
+  std::string store = {};       ///< The store's root, e.g. "s3://bucket/xcom"; empty when not known.
+  std::string key = {};         ///< The object key within the store; empty when not known.
   int http_status = 0;     ///< 0 when no HTTP answer was had.
-  std::string service_code;  ///< The store's own code, e.g. "NoSuchKey"; empty when none.
-  std::string request_id;  ///< What the store's operator asks for; empty when none.
+  std::string service_code = {};  ///< The store's own code, e.g. "NoSuchKey"; empty when none.
+  std::string request_id = {};  ///< What the store's operator asks for; empty when none.
   bool retryable = false;  ///< The same request may succeed later.
   double retry_after_seconds = 0;  ///< The store's own `Retry-After`; 0 when it named none.
 

@@ -23,7 +23,7 @@
 #include "airfreight/freight.h"
 #include "airfreight/reference.h"
 #include "airfreight/store.h"
-#include "base/digest.h"
+#include "base/crc32c.h"
 #include "base/fork_local.h"
 #include "transfer/segmented_buffer.h"
 
@@ -80,6 +80,10 @@ auto WithoutGil(Call call) {
 
 class PySink {
  public:
+  PySink() = default;
+  PySink(const PySink&) = delete;
+  PySink& operator=(const PySink&) = delete;
+
   size_t Write(const BytesLike& bytes) {
     if (closed_) throw nb::value_error("write to a closed sink");
     ValueOrRaise(buffer_.Append(View(bytes)));
@@ -93,8 +97,9 @@ class PySink {
   nb::bytes GetValue() const {
     std::string all;
     all.reserve(buffer_.size());
-    for (ByteView segment : buffer_.body().segments()) all += AsText(segment);
-    return {all.data(), all.size()};
+    const Body body = buffer_.body();
+    for (ByteView segment : body.segments()) all += AsText(segment);
+    return nb::bytes(all.data(), all.size());
   }
 
  private:

@@ -19,6 +19,12 @@ namespace airfreight {
 /// Append or the end of its life. Blocking: never. Errors: TooLarge when the system has no memory.
 class SegmentedBuffer {
  public:
+  SegmentedBuffer() = default;
+  SegmentedBuffer(SegmentedBuffer&&) noexcept = default;
+  SegmentedBuffer& operator=(SegmentedBuffer&&) noexcept = default;
+  SegmentedBuffer(const SegmentedBuffer&) = delete;
+  SegmentedBuffer& operator=(const SegmentedBuffer&) = delete;
+
   Status Append(ByteView bytes);
   uint64_t size() const { return size_; }
   Body body() const;

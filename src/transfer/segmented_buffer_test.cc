@@ -9,7 +9,8 @@ namespace {
 
 std::string Text(const SegmentedBuffer& buffer) {
   std::string text;
-  for (ByteView segment : buffer.body().segments()) text += AsText(segment);
+  const Body body = buffer.body();
+  for (ByteView segment : body.segments()) text += AsText(segment);
   return text;
 }
 
@@ -31,9 +32,11 @@ TEST(SegmentedBufferTest, KeepsEveryByteInOrderAcrossSegments) {
 TEST(SegmentedBufferTest, EarlierBytesAreNotMovedByLaterOnes) {
   SegmentedBuffer buffer;
   ASSERT_TRUE(buffer.Append(AsBytes("first")));
-  const std::byte* before = buffer.body().segments().front().data();
+  const Body first = buffer.body();
+  const std::byte* before = first.segments().front().data();
   ASSERT_TRUE(buffer.Append(AsBytes(std::string(30'000'000, 'x'))));
-  EXPECT_EQ(buffer.body().segments().front().data(), before);
+  const Body second = buffer.body();
+  EXPECT_EQ(second.segments().front().data(), before);
 }
 
 TEST(SegmentedBufferTest, EmptyBodyHasNoSegments) {
