@@ -1,8 +1,8 @@
 #pragma once
 
 /// \file
-/// \brief Freight: the facade that the Python bindings use. Put a value's bytes, get them back, take
-/// them away; everything about keys, attempts, references and trust happens behind it.
+/// \brief Freight: the facade that the Python bindings use. Put a value's bytes, get them back,
+/// take them away; everything about keys, attempts, references and trust happens behind it.
 
 #include <cstdint>
 #include <memory>
@@ -33,8 +33,8 @@ struct ValueInfo {
 
 /// Who pushes. Orders the writers of one coordinate (see `formats/reference.md`, "Attempts").
 struct Attempt {
-  int64_t number = 0;         ///< Airflow's try number; 0 when not known.
-  int64_t started_micros = 0; ///< Start of the task instance, microseconds since 1970; 0: now.
+  int64_t number = 0;          ///< Airflow's try number; 0 when not known.
+  int64_t started_micros = 0;  ///< Start of the task instance, microseconds since 1970; 0: now.
 };
 
 /// A store by its configured name. The first of a list is the one that is written to.
@@ -46,7 +46,8 @@ struct NamedStore {
 /// \brief The facade.
 ///
 /// Threads: every method may be called from several at once. Ownership: shares the stores. Fork: as
-/// ObjectStore. Blocking: as ObjectStore; `context` reaches every request. Errors: as listed, each with store and key, and messages that name the coordinate.
+/// ObjectStore. Blocking: as ObjectStore; `context` reaches every request. Errors: as listed, each
+/// with store and key, and messages that name the coordinate.
 class Freight {
  public:
   Freight(std::vector<NamedStore> stores, Policy policy, std::string owner = {});

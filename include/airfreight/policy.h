@@ -20,7 +20,7 @@ struct Decision {
   std::string store = "default";  ///< Name of the store to write to.
   int64_t threshold = 32768;      ///< Bytes of JSON that stay in the row; 0: none; -1: everything.
   DigestKind digest = DigestKind::kCrc32c;
-  uint64_t max_bytes = 0;         ///< Largest object that may be pushed; 0: only the store's limit.
+  uint64_t max_bytes = 0;  ///< Largest object that may be pushed; 0: only the store's limit.
 };
 
 /// Threads: immutable, may be shared.

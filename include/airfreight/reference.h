@@ -29,18 +29,18 @@ struct Reference {
   std::string store;    ///< The configured name of the store that holds the object.
   std::string uri;      ///< Store root + "/" + object key, keys as they are (not encoded again).
   Coordinate coordinate;
-  int64_t attempt = 0;        ///< Airflow's try number; 0 when not known.
+  int64_t attempt = 0;          ///< Airflow's try number; 0 when not known.
   std::optional<int64_t> rows;  ///< For tabular values.
-  uint64_t size_bytes = 0;    ///< Length of the object.
-  std::string digest;         ///< "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes.
-  std::string etag;           ///< The store's version at the time of writing; a hint.
-  std::string summary;        ///< One line for people.
+  uint64_t size_bytes = 0;      ///< Length of the object.
+  std::string digest;           ///< "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes.
+  std::string etag;             ///< The store's version at the time of writing; a hint.
+  std::string summary;          ///< One line for people.
   std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)
-  bool columns_cut = false;   ///< `columns` lists only the first ones.
-  std::string written;        ///< UTC, "2026-01-01T00:03:11Z".
-  std::string write;          ///< The write id that the object's metadata carries: 32 hex digits.
-  std::string owner;          ///< The deployment that wrote it; empty when it has no id.
-  std::string signature;      ///< "<key id>:<hex>"; empty when unsigned.
+  bool columns_cut = false;  ///< `columns` lists only the first ones.
+  std::string written;       ///< UTC, "2026-01-01T00:03:11Z".
+  std::string write;         ///< The write id that the object's metadata carries: 32 hex digits.
+  std::string owner;         ///< The deployment that wrote it; empty when it has no id.
+  std::string signature;     ///< "<key id>:<hex>"; empty when unsigned.
 
   /// The compact JSON that goes into the row, with `columns` and `summary` cut to
   /// kMaxReferenceBytes. ASCII only: labels are escaped, so that any database keeps them. Invalid

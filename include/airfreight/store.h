@@ -59,17 +59,17 @@ struct PutOptions {
 
 struct GetOptions {
   uint64_t offset = 0;
-  std::optional<uint64_t> length;          ///< Absent: to the end.
-  std::optional<uint64_t> expected_size;   ///< A hint for one allocation of the right size.
-  std::string if_version;                  ///< Not empty: ConditionFailed when it has changed.
+  std::optional<uint64_t> length;         ///< Absent: to the end.
+  std::optional<uint64_t> expected_size;  ///< A hint for one allocation of the right size.
+  std::string if_version;                 ///< Not empty: ConditionFailed when it has changed.
 };
 
 struct ObjectInfo {
   std::string key;
-  uint64_t size = 0;         ///< Of the whole object.
-  std::string version;       ///< Opaque; equal versions mean equal writes. S3: the ETag, quoted.
-  Metadata metadata;         ///< Empty from List.
-  int64_t modified_unix = 0; ///< Seconds since 1970, 0 when the store does not say.
+  uint64_t size = 0;          ///< Of the whole object.
+  std::string version;        ///< Opaque; equal versions mean equal writes. S3: the ETag, quoted.
+  Metadata metadata;          ///< Empty from List.
+  int64_t modified_unix = 0;  ///< Seconds since 1970, 0 when the store does not say.
 };
 
 struct GetResult {
@@ -83,8 +83,8 @@ struct ListPage {
 };
 
 struct Capabilities {
-  bool conditional_put = true;     ///< Condition is honoured by Put, atomically.
-  bool conditional_remove = true;  ///< Condition is honoured by Remove, atomically.
+  bool conditional_put = true;          ///< Condition is honoured by Put, atomically.
+  bool conditional_remove = true;       ///< Condition is honoured by Remove, atomically.
   uint64_t max_put_bytes = UINT64_MAX;  ///< Largest body of one Put.
   bool shared_between_hosts = true;     ///< Another machine with the same settings sees it.
 };
@@ -129,8 +129,8 @@ class ObjectStore {
 using StoreSettings = std::map<std::string, std::string>;
 
 /// \brief Opens the store that `uri` names: `s3://[conn_id@]bucket[/prefix]`, `file:///dir`,
-/// `memory://name`. Makes no request and no thread. The store comes wrapped in its layers, outermost
-/// first: retry, then the store.
+/// `memory://name`. Makes no request and no thread. The store comes wrapped in its layers,
+/// outermost first: retry, then the store.
 ///
 /// Invalid when the URI or a setting is wrong: the message names it, quotes it and shows a right
 /// one. A setting that the store does not know is Invalid too.

@@ -28,7 +28,8 @@
 #include "transfer/segmented_buffer.h"
 
 namespace nb = nanobind;
-using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names, as nanobind has it.
+using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names, as nanobind
+                               // has it.
 
 namespace airfreight {
 namespace {
@@ -36,17 +37,20 @@ namespace {
 // Whatever has the buffer protocol, as contiguous bytes. Holding one pins the memory.
 using BytesLike = nb::ndarray<const uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-ByteView View(const BytesLike& bytes) { return std::as_bytes(std::span(bytes.data(), bytes.size())); }
+ByteView View(const BytesLike& bytes) {
+  return std::as_bytes(std::span(bytes.data(), bytes.size()));
+}
 
 // Raises `error` as the exception that `airfreight.errors.from_core` makes of it.
 [[noreturn]] void Raise(const Error& error) {
   // A signal handler that raised (a time-out, SIGTERM) is why the call was cancelled: its exception
   // is the one the task must see.
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  nb::object exception = nb::module_::import_("airfreight.errors")
-                             .attr("from_core")(ErrorCodeName(error.code), error.message, error.store,
-                                                error.key, error.http_status, error.service_code,
-                                                error.request_id, error.retryable);
+  nb::object exception =
+      nb::module_::import_("airfreight.errors")
+          .attr("from_core")(ErrorCodeName(error.code), error.message, error.store, error.key,
+                             error.http_status, error.service_code, error.request_id,
+                             error.retryable);
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
   throw nb::python_error();
 }
@@ -109,12 +113,13 @@ class PySink {
 
 Coordinate MakeCoordinate(std::string dag, std::string run, std::string task, std::string key,
                           int64_t map_index, std::optional<std::string> ti_id,
-                          std::optional<std::string> write_id, std::optional<std::string> put_name) {
+                          std::optional<std::string> write_id,
+                          std::optional<std::string> put_name) {
   if (ti_id && write_id) throw nb::value_error("give ti_id or write_id, not both");
   Instance instance = ti_id      ? Instance::Ti(std::move(*ti_id))
                       : write_id ? Instance::Write(std::move(*write_id))
                                  : Instance::Map(map_index);
-  Coordinate coordinate{std::move(dag), std::move(run), std::move(task),
+  Coordinate coordinate{std::move(dag),      std::move(run), std::move(task),
                         std::move(instance), std::move(key), std::move(put_name)};
   ValueOrRaise(coordinate.Validate());
   return coordinate;
@@ -126,7 +131,8 @@ class PyFreight {
  public:
   PyFreight(std::vector<StoreSpec> stores, const std::string& digest, uint64_t max_bytes,
             std::string owner, double timeout)
-      : freight_([stores = WithTimeout(std::move(stores), timeout), policy = MakePolicy(digest, max_bytes),
+      : freight_([stores = WithTimeout(std::move(stores), timeout),
+                  policy = MakePolicy(digest, max_bytes),
                   owner = std::move(owner)] { return Open(stores, policy, owner); }) {
     Get();  // Texts are checked here and now, before any value is at stake.
   }
@@ -143,10 +149,11 @@ class PyFreight {
 
   nb::object GetBytes(const std::string& json) {
     Freight& freight = Get();
-    auto buffer = std::make_unique<Buffer>(WithoutGil([&](const Context& context) -> Result<Buffer> {
-      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
-      return freight.Get(reference, context);
-    }));
+    auto buffer =
+        std::make_unique<Buffer>(WithoutGil([&](const Context& context) -> Result<Buffer> {
+          AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+          return freight.Get(reference, context);
+        }));
     const size_t size = buffer->size();
     void* data = buffer->data();
     // An empty buffer has no memory, and a view must point somewhere.
@@ -179,7 +186,8 @@ class PyFreight {
       do {
         AIRFREIGHT_ASSIGN_OR_RETURN(
             ListPage page, freight.stores().front().store->List(prefix, token, 1000, context));
-        for (ObjectInfo& object : page.objects) rows.emplace_back(std::move(object.key), object.size);
+        for (ObjectInfo& object : page.objects)
+          rows.emplace_back(std::move(object.key), object.size);
         token = std::move(page.next_token);
       } while (!token.empty());
       return rows;
@@ -252,7 +260,8 @@ nb::dict ReferenceFields(const std::string& json) {
   fields["run"] = reference.coordinate.run;
   fields["task"] = reference.coordinate.task;
   const Instance& instance = reference.coordinate.instance;
-  fields["map_index"] = instance.kind == Instance::Kind::kMap ? nb::cast(instance.map_index) : nb::none();
+  fields["map_index"] =
+      instance.kind == Instance::Kind::kMap ? nb::cast(instance.map_index) : nb::none();
   fields["ti_id"] = instance.kind == Instance::Kind::kTi ? nb::cast(instance.id) : nb::none();
   fields["write_id"] = instance.kind == Instance::Kind::kWrite ? nb::cast(instance.id) : nb::none();
   fields["key"] = reference.coordinate.key;
@@ -276,25 +285,28 @@ nb::dict ReferenceFields(const std::string& json) {
 }  // namespace airfreight
 
 NB_MODULE(_core, module) {
-  using namespace airfreight;  // NOLINT(google-build-using-namespace): the module is this namespace.
+  using namespace airfreight;  // NOLINT(google-build-using-namespace): the module is this
+                               // namespace.
   module.doc() = "The native core of Airfreight.";
 
   nb::class_<Coordinate>(module, "Coordinate", "Where an XCom belongs (immutable).")
-      .def("__init__",
-           [](Coordinate* self, std::string dag, std::string run, std::string task, std::string key,
-              int64_t map_index, std::optional<std::string> ti_id, std::optional<std::string> write_id,
-              std::optional<std::string> put_name) {
-             new (self) Coordinate(MakeCoordinate(std::move(dag), std::move(run), std::move(task),
-                                                  std::move(key), map_index, std::move(ti_id),
-                                                  std::move(write_id), std::move(put_name)));
-           },
-           "dag"_a, "run"_a, "task"_a, "key"_a, nb::kw_only(), "map_index"_a = -1,
-           "ti_id"_a = nb::none(), "write_id"_a = nb::none(), "put_name"_a = nb::none())
-      .def("object_key",
-           [](const Coordinate& self, const std::string& extension) {
-             return ValueOrRaise(self.ObjectKey(extension));
-           },
-           "extension"_a, "The object key, without the store's prefix.")
+      .def(
+          "__init__",
+          [](Coordinate* self, std::string dag, std::string run, std::string task, std::string key,
+             int64_t map_index, std::optional<std::string> ti_id,
+             std::optional<std::string> write_id, std::optional<std::string> put_name) {
+            new (self) Coordinate(MakeCoordinate(std::move(dag), std::move(run), std::move(task),
+                                                 std::move(key), map_index, std::move(ti_id),
+                                                 std::move(write_id), std::move(put_name)));
+          },
+          "dag"_a, "run"_a, "task"_a, "key"_a, nb::kw_only(), "map_index"_a = -1,
+          "ti_id"_a = nb::none(), "write_id"_a = nb::none(), "put_name"_a = nb::none())
+      .def(
+          "object_key",
+          [](const Coordinate& self, const std::string& extension) {
+            return ValueOrRaise(self.ObjectKey(extension));
+          },
+          "extension"_a, "The object key, without the store's prefix.")
       .def_prop_ro("hash", &Coordinate::Hash, "128 bits over all fields, as 32 hex digits.");
 
   nb::class_<PySink>(module, "Sink",
@@ -319,44 +331,48 @@ NB_MODULE(_core, module) {
            "timeout"_a = 60.0,
            "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
            "that a request may be tried again.")
-      .def("put",
-           [](PyFreight& self, const Coordinate& coordinate, const std::vector<BytesLike>& body,
-              std::string type, std::string extension, std::string content_type,
-              std::optional<int64_t> rows, std::string summary,
-              std::vector<std::pair<std::string, std::string>> columns, int64_t attempt,
-              int64_t started_micros) {
-             Body all;
-             for (const BytesLike& segment : body) all.Append(View(segment));
-             return self.Put(coordinate, all,
-                             {std::move(type), std::move(extension), std::move(content_type), rows,
-                              std::move(summary), std::move(columns)},
-                             {attempt, started_micros});
-           },
-           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-           "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
-           "attempt"_a = 0, "started_micros"_a = 0,
-           "Stores the bytes of a list of segments; returns the reference as JSON text.")
-      .def("put",
-           [](PyFreight& self, const Coordinate& coordinate, const PySink& body, std::string type,
-              std::string extension, std::string content_type, std::optional<int64_t> rows,
-              std::string summary, std::vector<std::pair<std::string, std::string>> columns,
-              int64_t attempt, int64_t started_micros) {
-             return self.Put(coordinate, body.body(),
-                             {std::move(type), std::move(extension), std::move(content_type), rows,
-                              std::move(summary), std::move(columns)},
-                             {attempt, started_micros});
-           },
-           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-           "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
-           "attempt"_a = 0, "started_micros"_a = 0,
-           "Stores what a Sink gathered; returns the reference as JSON text.")
+      .def(
+          "put",
+          [](PyFreight& self, const Coordinate& coordinate, const std::vector<BytesLike>& body,
+             std::string type, std::string extension, std::string content_type,
+             std::optional<int64_t> rows, std::string summary,
+             std::vector<std::pair<std::string, std::string>> columns, int64_t attempt,
+             int64_t started_micros) {
+            Body all;
+            for (const BytesLike& segment : body) all.Append(View(segment));
+            return self.Put(coordinate, all,
+                            {std::move(type), std::move(extension), std::move(content_type), rows,
+                             std::move(summary), std::move(columns)},
+                            {attempt, started_micros});
+          },
+          "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+          "attempt"_a = 0, "started_micros"_a = 0,
+          "Stores the bytes of a list of segments; returns the reference as JSON text.")
+      .def(
+          "put",
+          [](PyFreight& self, const Coordinate& coordinate, const PySink& body, std::string type,
+             std::string extension, std::string content_type, std::optional<int64_t> rows,
+             std::string summary, std::vector<std::pair<std::string, std::string>> columns,
+             int64_t attempt, int64_t started_micros) {
+            return self.Put(coordinate, body.body(),
+                            {std::move(type), std::move(extension), std::move(content_type), rows,
+                             std::move(summary), std::move(columns)},
+                            {attempt, started_micros});
+          },
+          "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+          "attempt"_a = 0, "started_micros"_a = 0,
+          "Stores what a Sink gathered; returns the reference as JSON text.")
       .def("get", &PyFreight::GetBytes, "reference"_a,
-           "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory that "
+           "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory "
+           "that "
            "lives as long as the view.")
       .def("purge", &PyFreight::Purge, "reference"_a,
-           "Removes the object if it still bears the reference's write id; True when it removed one.")
+           "Removes the object if it still bears the reference's write id; True when it removed "
+           "one.")
       .def("settle", &PyFreight::Settle, "coordinate"_a,
            "Removes what this process wrote for the coordinate, now that its value is in the row.")
       .def("list", &PyFreight::List, "prefix"_a = "",
@@ -364,7 +380,8 @@ NB_MODULE(_core, module) {
 
   module.def("parse_reference", &ReferenceFields, "text"_a,
              "The fields of a reference, as the core understood them.");
-  module.def("crc32c", [](const BytesLike& data) { return Crc32c(View(data)); }, "data"_a,
-             "CRC-32C (RFC 3720) of bytes-like data.");
+  module.def(
+      "crc32c", [](const BytesLike& data) { return Crc32c(View(data)); }, "data"_a,
+      "CRC-32C (RFC 3720) of bytes-like data.");
   module.def("version", [] { return std::string(AIRFREIGHT_VERSION); });
 }

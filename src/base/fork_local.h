@@ -15,9 +15,9 @@ namespace airfreight {
 
 /// \brief Makes its object at first use, and again at first use in a forked child.
 ///
-/// The parent's object is forgotten there, not destroyed: its mutexes may be held by threads that the
-/// child does not have, and closing its connections would say good-bye to the server on sockets that
-/// the parent still uses.
+/// The parent's object is forgotten there, not destroyed: its mutexes may be held by threads that
+/// the child does not have, and closing its connections would say good-bye to the server on sockets
+/// that the parent still uses.
 ///
 /// Threads: Get may be called from several at once, and takes no lock (a lock would itself be
 /// copied in whatever state the fork found it); of two first calls at once one object is dropped.

@@ -6,24 +6,42 @@ namespace airfreight {
 
 std::string_view ErrorCodeName(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kNotFound: return "NotFound";
-    case ErrorCode::kNotFoundOrDenied: return "NotFoundOrDenied";
-    case ErrorCode::kCorrupt: return "Corrupt";
-    case ErrorCode::kReplaced: return "Replaced";
-    case ErrorCode::kSuperseded: return "Superseded";
-    case ErrorCode::kForged: return "Forged";
-    case ErrorCode::kOutOfScope: return "OutOfScope";
-    case ErrorCode::kNewerFormat: return "NewerFormat";
-    case ErrorCode::kDenied: return "Denied";
-    case ErrorCode::kThrottled: return "Throttled";
-    case ErrorCode::kUnavailable: return "Unavailable";
-    case ErrorCode::kTimeout: return "Timeout";
-    case ErrorCode::kCancelled: return "Cancelled";
-    case ErrorCode::kTooLarge: return "TooLarge";
-    case ErrorCode::kConditionFailed: return "ConditionFailed";
-    case ErrorCode::kUnsupported: return "Unsupported";
-    case ErrorCode::kInvalid: return "Invalid";
-    case ErrorCode::kInternal: return "Internal";
+    case ErrorCode::kNotFound:
+      return "NotFound";
+    case ErrorCode::kNotFoundOrDenied:
+      return "NotFoundOrDenied";
+    case ErrorCode::kCorrupt:
+      return "Corrupt";
+    case ErrorCode::kReplaced:
+      return "Replaced";
+    case ErrorCode::kSuperseded:
+      return "Superseded";
+    case ErrorCode::kForged:
+      return "Forged";
+    case ErrorCode::kOutOfScope:
+      return "OutOfScope";
+    case ErrorCode::kNewerFormat:
+      return "NewerFormat";
+    case ErrorCode::kDenied:
+      return "Denied";
+    case ErrorCode::kThrottled:
+      return "Throttled";
+    case ErrorCode::kUnavailable:
+      return "Unavailable";
+    case ErrorCode::kTimeout:
+      return "Timeout";
+    case ErrorCode::kCancelled:
+      return "Cancelled";
+    case ErrorCode::kTooLarge:
+      return "TooLarge";
+    case ErrorCode::kConditionFailed:
+      return "ConditionFailed";
+    case ErrorCode::kUnsupported:
+      return "Unsupported";
+    case ErrorCode::kInvalid:
+      return "Invalid";
+    case ErrorCode::kInternal:
+      return "Internal";
   }
   return "Internal";
 }
