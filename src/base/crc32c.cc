@@ -1,0 +1,204 @@
+#include "base/crc32c.h"
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+
+#if defined(__x86_64__)
+#include <nmmintrin.h>
+#define AIRFREIGHT_CRC32C_HARDWARE 1
+// The rest of the library is built for any x86-64; only these functions ask for SSE 4.2, and run
+// only after the processor has said that it has it.
+#define AIRFREIGHT_CRC32C_TARGET __attribute__((target("sse4.2")))
+#elif defined(__aarch64__) && defined(__ARM_FEATURE_CRC32)
+#include <arm_acle.h>
+#define AIRFREIGHT_CRC32C_HARDWARE 1
+#define AIRFREIGHT_CRC32C_TARGET
+#endif
+
+namespace airfreight::internal {
+namespace {
+
+// The polynomial 0x1EDC6F41 with its bits reversed, as RFC 3720 computes it.
+constexpr uint32_t kPolynomial = 0x82F63B78;
+
+using Table = std::array<uint32_t, 256>;
+
+// Slicing-by-8 (Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
+// Generation", 2008): tables[k][b] is the checksum of byte b followed by k zero bytes.
+constexpr std::array<Table, 8> MakeSlicingTables() {
+  std::array<Table, 8> tables{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
+    tables[0][byte] = crc;
+  }
+  for (size_t k = 1; k < 8; ++k) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t before = tables[k - 1][byte];
+      tables[k][byte] = (before >> 8) ^ tables[0][before & 0xFF];
+    }
+  }
+  return tables;
+}
+constexpr std::array<Table, 8> kSlicing = MakeSlicingTables();
+
+uint64_t LoadLittleEndian(const std::byte* data) {
+  uint64_t word;
+  std::memcpy(&word, data, sizeof word);
+  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
+  return word;
+}
+
+}  // namespace
+
+uint32_t ExtendCrc32cPortable(uint32_t crc, ByteView bytes) {
+  crc = ~crc;
+  const std::byte* data = bytes.data();
+  size_t left = bytes.size();
+  for (; left >= 8; left -= 8, data += 8) {
+    const uint64_t word = LoadLittleEndian(data) ^ crc;
+    crc = kSlicing[7][word & 0xFF] ^ kSlicing[6][(word >> 8) & 0xFF] ^
+          kSlicing[5][(word >> 16) & 0xFF] ^ kSlicing[4][(word >> 24) & 0xFF] ^
+          kSlicing[3][(word >> 32) & 0xFF] ^ kSlicing[2][(word >> 40) & 0xFF] ^
+          kSlicing[1][(word >> 48) & 0xFF] ^ kSlicing[0][word >> 56];
+  }
+  for (; left > 0; --left, ++data) {
+    crc = (crc >> 8) ^ kSlicing[0][(crc ^ std::to_integer<uint32_t>(*data)) & 0xFF];
+  }
+  return ~crc;
+}
+
+#ifdef AIRFREIGHT_CRC32C_HARDWARE
+
+namespace {
+
+// The instruction takes 8 bytes, can start every cycle and answers after three. Three independent
+// streams, one for each third of a block, keep it busy; their checksums are then joined by moving
+// the earlier ones over the length of the later ones, which is a linear map of 32 bits: four table
+// look-ups. Two block sizes, so that the joins cost nothing for large inputs and medium ones gain
+// as well.
+constexpr size_t kLongStream = 8192;
+constexpr size_t kShortStream = 256;
+
+// Advance[k][b] is what byte k of a register, when it holds b, becomes after a number of zero
+// bytes.
+using Advance = std::array<Table, 4>;
+
+constexpr uint32_t AdvanceOneZero(uint32_t crc) { return (crc >> 8) ^ kSlicing[0][crc & 0xFF]; }
+
+constexpr uint32_t ApplyColumns(const std::array<uint32_t, 32>& columns, uint32_t value) {
+  uint32_t result = 0;
+  for (size_t bit = 0; bit < 32; ++bit) {
+    if (((value >> bit) & 1) != 0) result ^= columns[bit];
+  }
+  return result;
+}
+
+// `length` is a power of two: the map over one zero byte is squared until it spans that many.
+constexpr Advance MakeAdvance(size_t length) {
+  std::array<uint32_t, 32> columns{};
+  for (size_t bit = 0; bit < 32; ++bit) columns[bit] = AdvanceOneZero(uint32_t{1} << bit);
+  for (size_t span = 1; span < length; span *= 2) {
+    std::array<uint32_t, 32> squared{};
+    for (size_t bit = 0; bit < 32; ++bit) squared[bit] = ApplyColumns(columns, columns[bit]);
+    columns = squared;
+  }
+  Advance advance{};
+  for (size_t k = 0; k < 4; ++k) {
+    for (uint32_t byte = 1; byte < 256; ++byte) {
+      const uint32_t rest = byte & (byte - 1);
+      const auto lowest = static_cast<size_t>(std::countr_zero(byte));
+      advance[k][byte] = advance[k][rest] ^ columns[8 * k + lowest];
+    }
+  }
+  return advance;
+}
+constexpr Advance kOverLongStream = MakeAdvance(kLongStream);
+constexpr Advance kOverShortStream = MakeAdvance(kShortStream);
+
+uint32_t Move(const Advance& advance, uint32_t crc) {
+  return advance[0][crc & 0xFF] ^ advance[1][(crc >> 8) & 0xFF] ^ advance[2][(crc >> 16) & 0xFF] ^
+         advance[3][crc >> 24];
+}
+
+#if defined(__x86_64__)
+AIRFREIGHT_CRC32C_TARGET inline uint64_t Step8(uint64_t crc, const std::byte* data) {
+  return _mm_crc32_u64(crc, LoadLittleEndian(data));
+}
+AIRFREIGHT_CRC32C_TARGET inline uint32_t Step1(uint32_t crc, std::byte byte) {
+  return _mm_crc32_u8(crc, std::to_integer<uint8_t>(byte));
+}
+#else
+inline uint64_t Step8(uint64_t crc, const std::byte* data) {
+  return __crc32cd(static_cast<uint32_t>(crc), LoadLittleEndian(data));
+}
+inline uint32_t Step1(uint32_t crc, std::byte byte) {
+  return __crc32cb(crc, std::to_integer<uint8_t>(byte));
+}
+#endif
+
+// Takes as many blocks of three streams off the front of `data` as there are.
+template <size_t kStream>
+AIRFREIGHT_CRC32C_TARGET uint64_t ThreeStreams(uint64_t crc, const Advance& advance,
+                                               const std::byte** data, size_t* left) {
+  while (*left >= 3 * kStream) {
+    const std::byte* p = *data;
+    uint64_t second = 0;
+    uint64_t third = 0;
+    for (size_t i = 0; i < kStream; i += 8) {
+      crc = Step8(crc, p + i);
+      second = Step8(second, p + kStream + i);
+      third = Step8(third, p + 2 * kStream + i);
+    }
+    const uint32_t joined =
+        Move(advance, static_cast<uint32_t>(crc)) ^ static_cast<uint32_t>(second);
+    crc = Move(advance, joined) ^ static_cast<uint32_t>(third);
+    *data += 3 * kStream;
+    *left -= 3 * kStream;
+  }
+  return crc;
+}
+
+}  // namespace
+
+AIRFREIGHT_CRC32C_TARGET uint32_t ExtendCrc32cHardware(uint32_t crc, ByteView bytes) {
+  const std::byte* data = bytes.data();
+  size_t left = bytes.size();
+  uint64_t wide = ~crc;
+  wide = ThreeStreams<kLongStream>(wide, kOverLongStream, &data, &left);
+  wide = ThreeStreams<kShortStream>(wide, kOverShortStream, &data, &left);
+  for (; left >= 8; left -= 8, data += 8) wide = Step8(wide, data);
+  auto narrow = static_cast<uint32_t>(wide);
+  for (; left > 0; --left, ++data) narrow = Step1(narrow, *data);
+  return ~narrow;
+}
+
+bool HasHardwareCrc32c() {
+#if defined(__x86_64__)
+  return __builtin_cpu_supports("sse4.2") != 0;
+#else
+  return true;  // Compiled for processors that have it.
+#endif
+}
+
+#else
+
+uint32_t ExtendCrc32cHardware(uint32_t crc, ByteView bytes) {
+  return ExtendCrc32cPortable(crc, bytes);
+}
+bool HasHardwareCrc32c() { return false; }
+
+#endif
+
+}  // namespace airfreight::internal
+
+namespace airfreight {
+
+uint32_t ExtendCrc32c(uint32_t crc, ByteView bytes) {
+  return internal::HasHardwareCrc32c() ? internal::ExtendCrc32cHardware(crc, bytes)
+                                       : internal::ExtendCrc32cPortable(crc, bytes);
+}
+
+}  // namespace airfreight
