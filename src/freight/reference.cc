@@ -1,0 +1,510 @@
+#include "airfreight/reference.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/hex.h"
+#include "base/json.h"
+#include "base/time.h"
+#include "base/utf8.h"
+
+namespace airfreight {
+namespace {
+
+// The largest text that is parsed at all: sixteen times what is written, as names of thousands of
+// characters, escaped, may exceed kMaxReferenceBytes.
+constexpr size_t kMaxParsedBytes = size_t{64} << 10;
+// A key id of a signature. It names a setting, so that it is short.
+constexpr size_t kMaxKeyIdBytes = 64;
+
+// Field names, in the order in which they are written: what a person looks for first comes first.
+constexpr char kBackend[] = "_xcom_backend";
+constexpr char kType[] = "_xcom_type";
+constexpr char kVersion[] = "_airfreight";
+constexpr char kStore[] = "store";
+constexpr char kUri[] = "uri";
+constexpr char kDag[] = "dag";
+constexpr char kRun[] = "run";
+constexpr char kTask[] = "task";
+constexpr char kMap[] = "map";
+constexpr char kTi[] = "ti";
+constexpr char kWriter[] = "writer";
+constexpr char kKey[] = "key";
+constexpr char kPut[] = "put";
+constexpr char kAttempt[] = "attempt";
+constexpr char kRows[] = "rows";
+constexpr char kSize[] = "size_bytes";
+constexpr char kDigest[] = "digest";
+constexpr char kEtag[] = "etag";
+constexpr char kSummary[] = "summary";
+constexpr char kColumns[] = "columns";
+constexpr char kColumnsCut[] = "columns_cut";
+constexpr char kWritten[] = "written";
+constexpr char kWrite[] = "write";
+constexpr char kOwner[] = "owner";
+constexpr char kSignature[] = "sig";
+
+tl::unexpected<Error> Malformed(std::string_view field, std::string_view expected) {
+  return Fail(ErrorCode::kInvalid,
+              fmt::format("malformed reference: field \"{}\" must be {}", field, expected));
+}
+
+bool IsCleanText(std::string_view text) {
+  return text.find('\0') == std::string_view::npos && IsUtf8(text);
+}
+
+bool IsScheme(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+  });
+}
+
+bool IsSignature(std::string_view text) {
+  const size_t colon = text.find(':');
+  if (colon == std::string_view::npos || colon == 0 || colon > kMaxKeyIdBytes) return false;
+  const std::string_view hex = text.substr(colon + 1);
+  return !hex.empty() && IsLowerHex(hex, hex.size());
+}
+
+// What both directions hold to, so that whatever is written can be read. `columns` and `summary`
+// are for people only, and are made visible text in both directions instead.
+Status CheckFields(const Reference& r) {
+  constexpr std::string_view kText = "Unicode text without NUL";
+  constexpr std::string_view kSomeText = "Unicode text without NUL, and not empty";
+  if (!IsScheme(r.backend)) return Malformed(kBackend, "the scheme of a store, as in \"s3\"");
+  for (const auto& [field, text] : {std::pair<const char*, const std::string&>{kType, r.type},
+                                    {kStore, r.store},
+                                    {kUri, r.uri}}) {
+    if (text.empty() || !IsCleanText(text)) return Malformed(field, kSomeText);
+  }
+  for (const auto& [field, text] :
+       {std::pair<const char*, const std::string&>{kEtag, r.etag}, {kOwner, r.owner}}) {
+    if (!IsCleanText(text)) return Malformed(field, kText);
+  }
+  if (Status status = r.coordinate.Validate(); !status) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("malformed reference: {}", status.error().message));
+  }
+  if (r.attempt < 0) return Malformed(kAttempt, "an integer of 0 or more");
+  if (r.rows && *r.rows < 0) return Malformed(kRows, "an integer of 0 or more");
+  if (r.size_bytes > static_cast<uint64_t>(INT64_MAX)) return Malformed(kSize, "below 2^63");
+  if (!DigestKindOf(r.digest)) {
+    return Malformed(kDigest, "\"crc32c:<8 hex digits>\" or \"sha256:<64 hex digits>\"");
+  }
+  if (!ParseIso8601(r.written)) return Malformed(kWritten, "a UTC time, as 2026-01-01T00:03:11Z");
+  if (!IsLowerHex(r.write, 32)) return Malformed(kWrite, "32 hexadecimal digits");
+  if (!r.signature.empty() && !IsSignature(r.signature)) {
+    return Malformed(kSignature, "\"<key id>:<hexadecimal digits>\"");
+  }
+  return {};
+}
+
+// ---------------------------------------------------------------------------------------- writing
+
+/// Writes one flat JSON object, field by field.
+class ObjectWriter {
+ public:
+  void Text(std::string_view name, std::string_view value) {
+    Name(name);
+    AppendJsonString(value, &out_);
+  }
+  void TextUnlessEmpty(std::string_view name, std::string_view value) {
+    if (!value.empty()) Text(name, value);
+  }
+  void Integer(std::string_view name, int64_t value) {
+    Name(name);
+    out_ += fmt::format("{}", value);
+  }
+  /// `json` is a complete JSON value.
+  void Json(std::string_view name, std::string_view json) {
+    Name(name);
+    out_ += json;
+  }
+  /// The members written so far, with commas between them and none at the ends.
+  const std::string& members() const { return out_; }
+
+ private:
+  void Name(std::string_view name) {
+    if (!out_.empty()) out_ += ',';
+    AppendJsonString(name, &out_);
+    out_ += ':';
+  }
+  std::string out_;
+};
+
+std::string QuotedAscii(std::string_view text) {
+  std::string out;
+  AppendJsonString(text, &out);
+  return out;
+}
+
+// The longest beginning of `text`, with an ellipsis, whose JSON string takes at most `room` bytes;
+// empty when not even one character fits. `text` itself when it fits.
+std::string CutToFit(const std::string& text, size_t room) {
+  if (QuotedAscii(text).size() <= room) return text;
+  constexpr std::string_view kEllipsis = "…";
+  const size_t overhead = QuotedAscii(kEllipsis).size();
+  size_t kept = 0;
+  size_t used = overhead;
+  while (kept < text.size()) {
+    const size_t length = std::max<size_t>(1, Utf8LengthAt(text, kept));
+    used += QuotedAscii(std::string_view(text).substr(kept, length)).size() - 2;
+    if (used > room) break;
+    kept += length;
+  }
+  return kept == 0 ? std::string() : text.substr(0, kept) + std::string(kEllipsis);
+}
+
+// What `,"name":` takes in front of a value.
+size_t NameCost(std::string_view name) { return name.size() + 4; }
+
+}  // namespace
+
+Result<std::string> Reference::ToJson() const {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckFields(*this));
+  ObjectWriter head;
+  head.Text(kBackend, backend);
+  head.Text(kType, type);
+  head.Integer(kVersion, kReferenceVersion);
+  head.Text(kStore, store);
+  head.Text(kUri, uri);
+  head.Text(kDag, coordinate.dag);
+  head.Text(kRun, coordinate.run);
+  head.Text(kTask, coordinate.task);
+  switch (coordinate.instance.kind) {
+    case Instance::Kind::kMap:
+      head.Integer(kMap, coordinate.instance.map_index);
+      break;
+    case Instance::Kind::kTi:
+      head.Text(kTi, coordinate.instance.id);
+      break;
+    case Instance::Kind::kWrite:
+      head.Text(kWriter, coordinate.instance.id);
+      break;
+  }
+  if (coordinate.put_name) {
+    head.Text(kPut, *coordinate.put_name);
+  } else {
+    head.Text(kKey, coordinate.key);
+  }
+  if (attempt != 0) head.Integer(kAttempt, attempt);
+  if (rows) head.Integer(kRows, *rows);
+  head.Integer(kSize, static_cast<int64_t>(size_bytes));
+  head.Text(kDigest, digest);
+  head.TextUnlessEmpty(kEtag, etag);
+
+  ObjectWriter tail;
+  tail.Text(kWritten, written);
+  tail.Text(kWrite, write);
+  tail.TextUnlessEmpty(kOwner, owner);
+  tail.TextUnlessEmpty(kSignature, signature);
+
+  // Braces, and the comma before the tail.
+  const size_t fixed = head.members().size() + tail.members().size() + 3;
+  size_t room = kMaxReferenceBytes > fixed ? kMaxReferenceBytes - fixed : 0;
+  const auto take = [&room](size_t bytes) { room -= std::min(room, bytes); };
+
+  // The summary is promised its room first, as columns are cut before it is.
+  std::string shown = VisibleText(summary);
+  const size_t flag_cost = NameCost(kColumnsCut) + std::string_view("true").size();
+  size_t summary_cost = shown.empty() ? 0 : NameCost(kSummary) + QuotedAscii(shown).size();
+
+  std::vector<std::string> pairs;
+  size_t columns_cost = NameCost(kColumns) + 1;  // "[" and, for each pair, "," or the last "]".
+  for (const auto& [label, dtype] : columns) {
+    pairs.push_back(
+        fmt::format("[{},{}]", QuotedAscii(VisibleText(label)), QuotedAscii(VisibleText(dtype))));
+    columns_cost += pairs.back().size() + 1;
+  }
+  bool cut = columns_cut;
+  if (!pairs.empty() && summary_cost + columns_cost + (cut ? flag_cost : 0) > room) {
+    cut = true;
+    while (!pairs.empty() && summary_cost + columns_cost + flag_cost > room) {
+      columns_cost -= pairs.back().size() + 1;
+      pairs.pop_back();
+    }
+  }
+  if (cut) take(flag_cost);
+  if (!pairs.empty()) take(columns_cost);
+  if (summary_cost > room) {
+    take(NameCost(kSummary));
+    shown = CutToFit(shown, room);
+  }
+
+  if (!shown.empty()) head.Text(kSummary, shown);
+  if (!pairs.empty()) head.Json(kColumns, fmt::format("[{}]", fmt::join(pairs, ",")));
+  if (cut) head.Json(kColumnsCut, "true");
+  return fmt::format("{{{},{}}}", head.members(), tail.members());
+}
+
+// ---------------------------------------------------------------------------------------- reading
+
+namespace {
+
+/// The members of a JSON object, as far as a reference has use for them.
+struct Value {
+  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kPairs };
+  Kind kind = Kind::kOther;
+  std::string text;
+  int64_t integer = 0;
+  std::vector<std::vector<std::string>> columns;
+};
+using Members = std::map<std::string, Value, std::less<>>;
+
+/// \brief Takes the events of nlohmann's parser, which calls the functions by these names.
+///
+/// Not a DOM, for two reasons: numbers come with their own text, so that 2^63-1 and `1E+2` are both
+/// read exactly; and a member that occurs twice is seen. Returns false to end the parse.
+class MemberReader : public nlohmann::json_sax<nlohmann::json> {
+ public:
+  explicit MemberReader(Members* members) : members_(members) {}
+  std::string_view complaint() const { return complaint_; }
+
+  bool null() override { return Scalar({}); }
+  bool boolean(bool value) override {
+    Value member;
+    member.kind = value ? Value::Kind::kTrue : Value::Kind::kFalse;
+    return Scalar(std::move(member));
+  }
+  bool number_integer(number_integer_t value) override { return Integer(value); }
+  bool number_unsigned(number_unsigned_t value) override {
+    if (value > static_cast<uint64_t>(INT64_MAX)) return Scalar({});
+    return Integer(static_cast<int64_t>(value));
+  }
+  bool number_float(number_float_t /*value*/, const string_t& text) override {
+    const std::optional<int64_t> exact = ExactInteger(text);
+    return exact ? Integer(*exact) : Scalar({});
+  }
+  bool string(string_t& text) override {
+    if (depth_ == 3 && columns_ != nullptr) {
+      columns_->columns.back().push_back(std::move(text));
+      return true;
+    }
+    Value member;
+    member.kind = Value::Kind::kText;
+    member.text = std::move(text);
+    return Scalar(std::move(member));
+  }
+  bool binary(binary_t& /*value*/) override { return false; }  // Not in JSON.
+
+  bool start_object(std::size_t /*size*/) override {
+    if (depth_ == 0) {
+      ++depth_;
+      return true;
+    }
+    return Open(false);
+  }
+  bool key(string_t& name) override {
+    if (depth_ != 1) return true;
+    const auto [entry, fresh] = members_->try_emplace(std::move(name));
+    current_ = &entry->second;
+    if (!fresh) complaint_ = "a field occurs twice";
+    return fresh;
+  }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t /*size*/) override { return Open(true); }
+  bool end_array() override { return Close(); }
+  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    if (complaint_.empty()) complaint_ = "not JSON";
+    return false;
+  }
+
+ private:
+  bool Scalar(Value value) {
+    if (depth_ == 0) {
+      complaint_ = "not a JSON object";
+      return false;
+    }
+    if (depth_ == 1) {
+      *current_ = std::move(value);
+    } else {
+      SpoilColumns();
+    }
+    return true;
+  }
+  bool Integer(int64_t integer) {
+    Value member;
+    member.kind = Value::Kind::kInteger;
+    member.integer = integer;
+    return Scalar(std::move(member));
+  }
+  // An array at depth 1 may be the columns, one at depth 2 then a pair of texts; anything else that
+  // nests belongs to a field that a later release has added, and is passed over.
+  bool Open(bool array) {
+    if (depth_ == 0) {
+      complaint_ = "not a JSON object";
+      return false;
+    }
+    if (depth_ == 1) {
+      *current_ = {};
+      if (array) {
+        current_->kind = Value::Kind::kPairs;
+        columns_ = current_;
+      }
+    } else if (depth_ == 2 && array && columns_ != nullptr) {
+      columns_->columns.emplace_back();
+    } else {
+      SpoilColumns();
+    }
+    ++depth_;
+    return true;
+  }
+  bool Close() {
+    --depth_;
+    if (depth_ == 1) columns_ = nullptr;
+    return true;
+  }
+  void SpoilColumns() {
+    if (columns_ == nullptr) return;
+    *columns_ = {};
+    columns_ = nullptr;
+  }
+
+  Members* members_;
+  Value* current_ = nullptr;  // The member at depth 1 that is being read.
+  Value* columns_ = nullptr;  // The same, while it looks like columns.
+  size_t depth_ = 0;
+  std::string_view complaint_;
+};
+
+/// Takes typed fields out of the members; remembers the first that is wrong.
+class FieldReader {
+ public:
+  explicit FieldReader(Members* members) : members_(members) {}
+
+  bool Has(std::string_view name) const { return members_->find(name) != members_->end(); }
+
+  std::string Text(std::string_view name) {
+    Value* value = Required(name, Value::Kind::kText, "text");
+    return value == nullptr ? std::string() : std::move(value->text);
+  }
+  std::string OptionalText(std::string_view name) { return Has(name) ? Text(name) : std::string(); }
+  int64_t Integer(std::string_view name) {
+    const Value* value = Required(name, Value::Kind::kInteger, "an integer of 64 bits");
+    return value == nullptr ? 0 : value->integer;
+  }
+  bool OptionalBool(std::string_view name) {
+    const auto entry = members_->find(name);
+    if (entry == members_->end()) return false;
+    const Value::Kind kind = entry->second.kind;
+    if (kind != Value::Kind::kTrue && kind != Value::Kind::kFalse) Wrong(name, "true or false");
+    return kind == Value::Kind::kTrue;
+  }
+  std::vector<std::pair<std::string, std::string>> OptionalColumns(std::string_view name) {
+    std::vector<std::pair<std::string, std::string>> columns;
+    if (!Has(name)) return columns;
+    constexpr std::string_view kExpected = "a list of pairs of texts";
+    Value* value = Required(name, Value::Kind::kPairs, kExpected);
+    if (value == nullptr) return columns;
+    for (std::vector<std::string>& pair : value->columns) {
+      if (pair.size() != 2) {
+        Wrong(name, kExpected);
+        return columns;
+      }
+      columns.emplace_back(VisibleText(pair[0]), VisibleText(pair[1]));
+    }
+    return columns;
+  }
+  void Wrong(std::string_view name, std::string_view expected) {
+    if (status_) status_ = Malformed(name, expected);
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  Value* Required(std::string_view name, Value::Kind kind, std::string_view expected) {
+    const auto entry = members_->find(name);
+    if (entry != members_->end() && entry->second.kind == kind) return &entry->second;
+    Wrong(name, entry == members_->end() ? fmt::format("there ({})", expected) : expected);
+    return nullptr;
+  }
+
+  Members* members_;
+  Status status_;
+};
+
+void ReadInstance(FieldReader* fields, Instance* instance) {
+  const int kinds =
+      (fields->Has(kMap) ? 1 : 0) + (fields->Has(kTi) ? 1 : 0) + (fields->Has(kWriter) ? 1 : 0);
+  if (kinds != 1) {
+    fields->Wrong(kMap, "there, or one of \"ti\" and \"writer\" in its place, and not several");
+  } else if (fields->Has(kMap)) {
+    *instance = Instance::Map(fields->Integer(kMap));
+  } else if (fields->Has(kTi)) {
+    *instance = Instance::Ti(fields->Text(kTi));
+  } else {
+    *instance = Instance::Write(fields->Text(kWriter));
+  }
+}
+
+}  // namespace
+
+Result<Reference> Reference::Parse(std::string_view json) {
+  if (json.size() > kMaxParsedBytes) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("not a reference: {} bytes, where a reference takes at most {}",
+                            json.size(), kMaxParsedBytes));
+  }
+  Members members;
+  MemberReader reader(&members);
+  if (!nlohmann::json::sax_parse(json, &reader)) {
+    return Fail(ErrorCode::kInvalid, fmt::format("not a reference: {}", reader.complaint()));
+  }
+  FieldReader fields(&members);
+  if (!fields.Has(kBackend) || !fields.Has(kVersion)) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("not a reference: no \"{}\" and \"{}\" in it", kBackend, kVersion));
+  }
+  // Before all else: a later format may have other fields.
+  const int64_t version = fields.Integer(kVersion);
+  AIRFREIGHT_RETURN_IF_ERROR(fields.status());
+  if (version > kReferenceVersion) {
+    return Fail(ErrorCode::kNewerFormat,
+                fmt::format("this reference is of format {}, and this release of Airfreight reads "
+                            "up to format {}: upgrade Airfreight where it is read",
+                            version, kReferenceVersion));
+  }
+  if (version < 1) return Malformed(kVersion, "a version of 1 or more");
+
+  Reference r;
+  r.backend = fields.Text(kBackend);
+  r.type = fields.Text(kType);
+  r.store = fields.Text(kStore);
+  r.uri = fields.Text(kUri);
+  r.coordinate.dag = fields.Text(kDag);
+  r.coordinate.run = fields.Text(kRun);
+  r.coordinate.task = fields.Text(kTask);
+  ReadInstance(&fields, &r.coordinate.instance);
+  if (fields.Has(kKey) == fields.Has(kPut)) {
+    fields.Wrong(kKey, "there, or \"put\" in its place, and not both");
+  } else if (fields.Has(kPut)) {
+    r.coordinate.put_name = fields.Text(kPut);
+  } else {
+    r.coordinate.key = fields.Text(kKey);
+  }
+  if (fields.Has(kAttempt)) r.attempt = fields.Integer(kAttempt);
+  if (fields.Has(kRows)) r.rows = fields.Integer(kRows);
+  const int64_t size = fields.Integer(kSize);
+  if (size < 0) fields.Wrong(kSize, "an integer of 0 or more");
+  r.size_bytes = static_cast<uint64_t>(size);
+  r.digest = fields.Text(kDigest);
+  r.etag = fields.OptionalText(kEtag);
+  r.summary = VisibleText(fields.OptionalText(kSummary));
+  r.columns = fields.OptionalColumns(kColumns);
+  r.columns_cut = fields.OptionalBool(kColumnsCut);
+  r.written = fields.Text(kWritten);
+  r.write = fields.Text(kWrite);
+  r.owner = fields.OptionalText(kOwner);
+  r.signature = fields.OptionalText(kSignature);
+  AIRFREIGHT_RETURN_IF_ERROR(fields.status());
+  AIRFREIGHT_RETURN_IF_ERROR(CheckFields(r));
+  return r;
+}
+
+}  // namespace airfreight
