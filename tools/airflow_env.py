@@ -40,9 +40,11 @@ TOOLS = VENVS / "tools"
 STAMP = ".airfreight-env.json"
 
 # What the outer Python has: the installer, and what runs the tests around an Airflow.
-TOOLS_REQUIREMENTS = ("uv>=0.8", "pytest>=8")
+TOOLS_PINS = ROOT / "tools" / "requirements.txt"
 
 COMMON = ("psycopg2-binary", "pyarrow", "numpy")
+# For the tests of the package that run inside such an environment.
+PYTHON_TESTS = ("pytest", "hypothesis")
 # The official backend with its S3 file system: the peer of the benchmark.
 PEER = (
     "apache-airflow-providers-common-io",
@@ -69,9 +71,11 @@ class Release:
 RELEASES: dict[str, Release] = {
     "2.9.3": Release("2024-07-20", (*COMMON, "pandas>=2,<3")),
     "2.10.5": Release("2025-02-14", (*COMMON, "pandas>=2,<3")),
-    "2.11.2": Release("2026-03-18", (*COMMON, *PEER, "pandas>=2,<3")),
+    "2.11.2": Release("2026-03-18", (*COMMON, *PEER, *PYTHON_TESTS, "pandas>=2,<3")),
     "3.0.6": Release("2025-09-02", (*COMMON, "asyncpg", "pandas>=2,<3")),
-    "3.3.2": Release("2026-09-21", (*COMMON, *PEER, *CELERY, "asyncpg", "pandas>=3")),
+    "3.3.2": Release(
+        "2026-09-21", (*COMMON, *PEER, *CELERY, *PYTHON_TESTS, "asyncpg", "pandas>=3")
+    ),
     "3.4.0b2": Release("2026-10-24", (*COMMON, "asyncpg", "pandas>=3"), prerelease=True),
 }
 
@@ -94,7 +98,7 @@ def _run(*command: str | os.PathLike[str]) -> None:
 def _locked(name: str) -> Iterator[None]:
     """Holds the lock `name` among all processes that make environments in this checkout."""
     VENVS.mkdir(parents=True, exist_ok=True)
-    with open(VENVS / f".lock-{name}", "w", encoding="ascii") as file:
+    with (VENVS / f".lock-{name}").open("w", encoding="ascii") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
@@ -106,7 +110,7 @@ def ensure_tools() -> pathlib.Path:
         if not (TOOLS / "bin" / "python").exists():
             _run(_base_python(), "-m", "venv", TOOLS)
         if not all(path.exists() for path in wanted.values()):
-            _run(TOOLS / "bin" / "python", "-m", "pip", "install", "-q", *TOOLS_REQUIREMENTS)
+            _run(TOOLS / "bin" / "python", "-m", "pip", "install", "-q", "-r", TOOLS_PINS)
     return TOOLS
 
 
