@@ -1,0 +1,60 @@
+#pragma once
+
+/// \file
+/// \brief What every store asks of its arguments and settings, so that all refuse the same things
+/// in the same words.
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+
+#include "airfreight/store.h"
+
+namespace airfreight {
+
+/// Text from outside for a message: in single quotes, what cannot be printed as `\xNN`, at most 200
+/// bytes of it.
+std::string Quoted(std::string_view text);
+
+/// Fills in store and key where a lower layer left them empty.
+Error Located(Error error, std::string_view root, std::string_view key);
+
+/// Invalid unless `key` is a relative path of non-empty parts, none of them `.` or `..`, without
+/// NUL, and of at most kMaxKeyBytes together with `prefix`.
+Status CheckKey(std::string_view key, std::string_view prefix);
+
+/// Invalid unless names and values are what `Metadata` allows.
+Status CheckMetadata(const Metadata& metadata);
+
+/// CheckMetadata, and a content type of printable ASCII.
+Status CheckPutOptions(const PutOptions& options);
+
+/// Invalid unless `limit` is in 1–1000.
+Status CheckListLimit(int limit);
+
+/// Cancelled or Timeout when the caller wants no more.
+Status CheckContext(const Context& context);
+
+/// The part [offset, offset + length) of an object of `size` bytes. As in HTTP (RFC 9110, 14.1.2),
+/// a range may end beyond the object and is cut; one that begins at or beyond its end is Invalid,
+/// except the one that asks for all of an empty object.
+struct Range {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+Result<Range> ClipRange(const GetOptions& options, uint64_t size);
+
+/// Takes the setting out of `settings` and reads it. `fallback` when it is not there; Invalid when
+/// it is not `true`/`false` (any case, and 1/0, yes/no, on/off as Airflow's own configuration
+/// reads), or not a number in the range.
+Result<bool> TakeBool(StoreSettings& settings, const std::string& name, bool fallback);
+Result<double> TakeSeconds(StoreSettings& settings, const std::string& name, double fallback);
+Result<int> TakeInt(StoreSettings& settings, const std::string& name, int fallback, int least,
+                    int most);
+
+/// Invalid when anything is left, naming it and what the store knows.
+Status RefuseUnknown(const StoreSettings& settings, std::string_view store,
+                     std::initializer_list<std::string_view> known);
+
+}  // namespace airfreight

@@ -1,0 +1,53 @@
+// OpenStore: from a URI and settings to a store in its layers.
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "airfreight/store.h"
+#include "store/checks.h"
+#include "store/file/file_store.h"
+#include "store/memory/memory_store.h"
+#include "store/retrying_store.h"
+#include "store/uri.h"
+
+#if __has_include("store/s3/s3_store.h")
+#include "store/s3/s3_store.h"
+#define AIRFREIGHT_HAS_S3 1
+#endif
+
+namespace airfreight {
+namespace {
+
+// More attempts than could be made within a day at the longest wait.
+constexpr int kMostAttempts = 10'000;
+
+Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSettings& settings) {
+  if (uri.scheme == "file") return OpenFileStore(uri, settings);
+  if (uri.scheme == "memory") return OpenMemoryStore(uri, settings);
+#ifdef AIRFREIGHT_HAS_S3
+  if (uri.scheme == "s3") return OpenS3Store(uri, settings);
+#endif
+  return Fail(ErrorCode::kInternal, "a scheme that the parser takes and no store serves");
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
+                                               const StoreSettings& settings) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const StoreUri parsed, ParseStoreUri(uri));
+  StoreSettings rest = settings;
+  RetryOptions retry;
+  AIRFREIGHT_ASSIGN_OR_RETURN(const double seconds,
+                              TakeSeconds(rest, "retry_timeout", retry.timeout.count()));
+  retry.timeout = std::chrono::duration<double>(seconds);
+  AIRFREIGHT_ASSIGN_OR_RETURN(retry.max_attempts,
+                              TakeInt(rest, "max_attempts", retry.max_attempts, 1, kMostAttempts));
+  auto store = OpenBare(parsed, rest);
+  if (!store) return Fail(Located(std::move(store).error(), parsed.Root(), {}));
+  return std::make_shared<RetryingStore>(std::move(store).value(), retry);
+}
+
+}  // namespace airfreight

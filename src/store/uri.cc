@@ -1,0 +1,162 @@
+#include "store/uri.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "airfreight/coordinate.h"
+#include "base/utf8.h"
+#include "store/checks.h"
+
+namespace airfreight {
+namespace {
+
+constexpr std::string_view kExamples =
+    "s3://bucket/xcom, s3://conn_id@bucket/xcom, file:///srv/airflow/xcom, memory://name";
+
+// Longest directory: PATH_MAX (4096, linux/limits.h) less the longest key, so that people can open
+// what lies in it by its path, with room for theirs.
+constexpr size_t kMaxDirectoryBytes = 2048;
+
+// The shortest and longest name that any S3 server takes. AWS's own rules are narrower
+// (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html), but buckets from before
+// 2018 may have capitals and underscores and 255 characters, and the server has the last word.
+constexpr size_t kMinBucketBytes = 3;
+constexpr size_t kMaxBucketBytes = 255;
+// Ends the name of an S3 Express directory bucket, which speaks another protocol
+// (docs.aws.amazon.com/AmazonS3/latest/userguide/directory-bucket-naming-rules.html).
+constexpr std::string_view kDirectoryBucketSuffix = "--x-s3";
+
+bool IsNameByte(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_' || c == '.';
+}
+
+tl::unexpected<Error> Refuse(std::string_view uri, std::string_view why) {
+  return Fail(ErrorCode::kInvalid,
+              fmt::format("store {}: {}. Right ones look like {}", Quoted(uri), why, kExamples));
+}
+
+// What is wrong with a path's parts; empty when nothing is.
+std::string PathFault(std::string_view path) {
+  while (!path.empty()) {
+    const size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, slash);
+    if (part.empty()) return "it has two slashes in a row";
+    if (part == "." || part == "..") return fmt::format("'{}' may not be a part of it", part);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+  }
+  return {};
+}
+
+std::string_view TrimTrailingSlashes(std::string_view text) {
+  while (text.ends_with('/')) text.remove_suffix(1);
+  return text;
+}
+
+Result<StoreUri> ParseFile(std::string_view uri, std::string_view rest) {
+  if (!rest.starts_with('/')) {
+    return Refuse(uri, "a directory is written with three slashes and an absolute path");
+  }
+  StoreUri parsed;
+  parsed.scheme = "file";
+  parsed.directory = TrimTrailingSlashes(rest);
+  if (parsed.directory.empty()) return Refuse(uri, "it names no directory");
+  if (parsed.directory.size() > kMaxDirectoryBytes) {
+    return Refuse(uri, fmt::format("the directory is longer than {} bytes", kMaxDirectoryBytes));
+  }
+  if (auto fault = PathFault(parsed.directory.substr(1)); !fault.empty()) return Refuse(uri, fault);
+  return parsed;
+}
+
+Result<StoreUri> ParseBucketed(std::string_view uri, std::string_view scheme,
+                               std::string_view rest) {
+  StoreUri parsed;
+  parsed.scheme = scheme;
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    if (scheme != "s3") return Refuse(uri, "only s3 takes a connection id");
+    parsed.connection = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    if (parsed.connection.empty()) return Refuse(uri, "the connection id before '@' is empty");
+  }
+  const bool legal = std::all_of(authority.begin(), authority.end(), IsNameByte);
+  if (authority.empty()) return Refuse(uri, "it names no bucket");
+  if (!legal) return Refuse(uri, "a bucket's name is made of letters, digits, '-', '_' and '.'");
+  if (scheme == "s3" &&
+      (authority.size() < kMinBucketBytes || authority.size() > kMaxBucketBytes)) {
+    return Refuse(uri, fmt::format("a bucket's name has {} to {} characters", kMinBucketBytes,
+                                   kMaxBucketBytes));
+  }
+  if (scheme == "s3" && authority.ends_with(kDirectoryBucketSuffix)) {
+    return Refuse(
+        uri,
+        "S3 Express directory buckets (names that end in --x-s3) are not supported; use a "
+        "general purpose bucket");
+  }
+  parsed.bucket = authority;
+  const std::string_view path = slash < rest.size() ? rest.substr(slash + 1) : std::string_view();
+  parsed.prefix = TrimTrailingSlashes(path);
+  if (parsed.prefix.size() > kMaxPrefixBytes) {
+    return Refuse(uri, fmt::format("the prefix is longer than {} bytes", kMaxPrefixBytes));
+  }
+  if (auto fault = PathFault(parsed.prefix); !fault.empty()) return Refuse(uri, fault);
+  return parsed;
+}
+
+// True for `s3://key:secret@bucket`, as people write it who put keys into the URI. A secret key may
+// itself hold slashes, so that the '@' may stand anywhere after the colon.
+bool HoldsPassword(std::string_view uri) {
+  const size_t start = uri.find("://");
+  if (start == std::string_view::npos) return false;
+  const std::string_view rest = uri.substr(start + 3);
+  const size_t colon = rest.find(':');
+  return colon < rest.find('/') && rest.find('@', colon) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string StoreUri::Root() const {
+  if (scheme == "file") return "file://" + directory;
+  return prefix.empty() ? fmt::format("{}://{}", scheme, bucket)
+                        : fmt::format("{}://{}/{}", scheme, bucket, prefix);
+}
+
+std::string StoreUri::FullKey(std::string_view key) const {
+  return prefix.empty() ? std::string(key) : fmt::format("{}/{}", prefix, key);
+}
+
+Result<StoreUri> ParseStoreUri(std::string_view uri) {
+  if (uri.empty()) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("no store is set. Right ones look like {}", kExamples));
+  }
+  if (HoldsPassword(uri)) {
+    return Fail(
+        ErrorCode::kInvalid,
+        fmt::format("the store's URI holds a password or secret key (not shown). Put it into "
+                    "an Airflow connection and name that, or into the environment. Right ones "
+                    "look like {}",
+                    kExamples));
+  }
+  if (VisibleText(uri) != uri) {
+    return Refuse(uri, "it holds a NUL, another control character or bytes that are not UTF-8");
+  }
+  if (uri.find_first_of("?#") != std::string_view::npos) {
+    return Refuse(uri, "'?' and '#' may not be in it; options are settings of their own");
+  }
+  const size_t colon = uri.find("://");
+  if (colon == std::string_view::npos) return Refuse(uri, "it has no scheme");
+  const std::string_view scheme = uri.substr(0, colon);
+  const std::string_view rest = uri.substr(colon + 3);
+  if (scheme == "file") return ParseFile(uri, rest);
+  if (scheme == "s3" || scheme == "memory") return ParseBucketed(uri, scheme, rest);
+  return Refuse(uri, fmt::format("scheme {} is not known; the known ones are s3, file and memory",
+                                 Quoted(scheme)));
+}
+
+}  // namespace airfreight

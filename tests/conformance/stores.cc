@@ -1,0 +1,81 @@
+#include "conformance/stores.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <optional>
+
+#include "base/random.h"
+#include "conformance/matchers.h"
+
+namespace airfreight::conformance {
+namespace {
+
+std::optional<std::string> Environment(const char* name) {
+  const char* const value = std::getenv(name);
+  if (value == nullptr || *value == '\0') return std::nullopt;
+  return value;
+}
+
+}  // namespace
+
+std::vector<Registration> AllStores() { return {{"memory"}, {"file"}, {"s3"}}; }
+
+std::string NameOf(const testing::TestParamInfo<Registration>& info) { return info.param.name; }
+
+void StoreTest::SetUp() {
+  const std::string unique = RandomHex128().value();
+  const std::string& kind = GetParam().name;
+  if (kind == "memory") {
+    uri_ = "memory://" + unique + "/a/prefix";
+  } else if (kind == "file") {
+    directory_ = std::filesystem::temp_directory_path() / ("airfreight-" + unique);
+    uri_ = "file://" + directory_ + "/a/prefix";
+    // The kill and the order of writes are tested; a power failure cannot be.
+    settings_["fsync"] = "false";
+  } else {
+    const auto base = Environment("AIRFREIGHT_TEST_S3");
+    if (!base && Environment("AIRFREIGHT_TEST_SKIP_S3") == "1") {
+      std::cout << "AIRFREIGHT_TEST_SKIP_S3=1: not tested against S3\n";
+      GTEST_SKIP() << "AIRFREIGHT_TEST_SKIP_S3=1";
+    }
+    ASSERT_TRUE(base)
+        << "no S3 server to test against. `./dev test` starts one. By hand: start "
+           "versitygw on a directory, make a bucket and set AIRFREIGHT_TEST_S3="
+           "s3://bucket/tests, AIRFREIGHT_TEST_S3_ENDPOINT=http://127.0.0.1:7070, "
+           "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION=us-east-1. Or say "
+           "AIRFREIGHT_TEST_SKIP_S3=1";
+    uri_ = *base + "/" + unique;
+    if (auto endpoint = Environment("AIRFREIGHT_TEST_S3_ENDPOINT")) {
+      settings_["endpoint_url"] = *endpoint;
+    }
+  }
+  store_ = Reopen();
+  ASSERT_NE(store_, nullptr);
+}
+
+void StoreTest::TearDown() {
+  if (!directory_.empty()) std::filesystem::remove_all(directory_);
+  if (store_ == nullptr || GetParam().name != "s3") return;
+  for (int page_number = 0; page_number < 100; ++page_number) {
+    const auto page = store_->List("", "", 1000, {});
+    if (!page || page->objects.empty()) return;
+    for (const ObjectInfo& object : page->objects) {
+      (void)store_->Remove(object.key, Condition::None(), {});
+    }
+  }
+}
+
+std::shared_ptr<ObjectStore> StoreTest::Reopen() const {
+  auto store = OpenStore(uri_, settings_);
+  EXPECT_TRUE(IsOk(store));
+  return store ? *store : nullptr;
+}
+
+std::shared_ptr<ObjectStore> StoreTest::OpenNeighbour() const {
+  auto store = OpenStore(uri_ + "-neighbour", settings_);
+  EXPECT_TRUE(IsOk(store));
+  return store ? *store : nullptr;
+}
+
+}  // namespace airfreight::conformance

@@ -1,0 +1,51 @@
+#pragma once
+
+/// \file
+/// \brief The stores that the conformance suite runs against. To register one: add it to
+/// AllStores().
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "airfreight/store.h"
+
+namespace airfreight::conformance {
+
+/// One store under test.
+struct Registration {
+  std::string name;  ///< Part of the tests' names.
+};
+
+/// memory, file and s3.
+std::vector<Registration> AllStores();
+std::string NameOf(const testing::TestParamInfo<Registration>& info);
+
+/// \brief A fixture with a fresh, empty place in the store; it is cleaned up after the test.
+///
+/// The S3 registration reads its server from the environment: AIRFREIGHT_TEST_S3 (a store URI, e.g.
+/// `s3://bucket/tests`), AIRFREIGHT_TEST_S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
+/// AWS_REGION. Without it the tests fail, unless AIRFREIGHT_TEST_SKIP_S3=1 says that this is meant.
+class StoreTest : public testing::TestWithParam<Registration> {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  /// Another store object of the same place, opened anew.
+  std::shared_ptr<ObjectStore> Reopen() const;
+  /// The same server or directory, another prefix.
+  std::shared_ptr<ObjectStore> OpenNeighbour() const;
+
+  ObjectStore& store() { return *store_; }
+  const std::shared_ptr<ObjectStore>& shared_store() const { return store_; }
+
+ private:
+  std::string uri_;
+  StoreSettings settings_;
+  std::string directory_;  // Of the file store, to be removed.
+  std::shared_ptr<ObjectStore> store_;
+};
+
+}  // namespace airfreight::conformance
