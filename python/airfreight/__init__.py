@@ -1,0 +1,98 @@
+"""Airfreight: an XCom backend for Apache Airflow.
+
+Values that are too big or too rich for a database row go to object storage in their own format; the
+row keeps a small, readable, verifiable reference.
+
+Importing this package loads nothing else: Airflow imports its XCom backend in every process, before
+it is fully initialised itself. Names are resolved at first use.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airfreight.api import get as get
+    from airfreight.api import put as put
+    from airfreight.backend import XComBackend as XComBackend
+    from airfreight.errors import (
+        CancelledError as CancelledError,
+        ConfigError as ConfigError,
+        CorruptError as CorruptError,
+        DeadlineError as DeadlineError,
+        DeniedError as DeniedError,
+        Error as Error,
+        ForgedError as ForgedError,
+        InternalError as InternalError,
+        InvalidError as InvalidError,
+        NewerFormatError as NewerFormatError,
+        NotFoundError as NotFoundError,
+        NotFoundOrDeniedError as NotFoundOrDeniedError,
+        OutOfScopeError as OutOfScopeError,
+        ReplacedError as ReplacedError,
+        SupersededError as SupersededError,
+        ThrottledError as ThrottledError,
+        TooLargeError as TooLargeError,
+        UnavailableError as UnavailableError,
+        UnsupportedError as UnsupportedError,
+    )
+    from airfreight.reference import Reference as Reference
+
+    __version__: str
+
+# Exported name -> the module that has it.
+_EXPORTS = {
+    "XComBackend": "backend",
+    "put": "api",
+    "get": "api",
+    "Reference": "reference",
+    "CancelledError": "errors",
+    "ConfigError": "errors",
+    "CorruptError": "errors",
+    "DeadlineError": "errors",
+    "DeniedError": "errors",
+    "Error": "errors",
+    "ForgedError": "errors",
+    "InternalError": "errors",
+    "InvalidError": "errors",
+    "NewerFormatError": "errors",
+    "NotFoundError": "errors",
+    "NotFoundOrDeniedError": "errors",
+    "OutOfScopeError": "errors",
+    "ReplacedError": "errors",
+    "SupersededError": "errors",
+    "ThrottledError": "errors",
+    "TooLargeError": "errors",
+    "UnavailableError": "errors",
+    "UnsupportedError": "errors",
+}
+
+__all__ = [*_EXPORTS, "__version__"]  # noqa: PLE0604 (the names are text: the keys above)
+
+
+def __getattr__(name: str) -> Any:
+    module = _EXPORTS.get(name)
+    if module is not None:
+        from importlib import import_module
+
+        if module == "backend":
+            # Airflow imports its XCom backend while it is imported itself. It goes first, so that
+            # it never finds our module half done.
+            from airfreight._airflow import base_class
+
+            base_class()
+            if name in globals():
+                return globals()[name]
+        value = getattr(import_module(f"airfreight.{module}"), name)
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("airfreight")
+    else:
+        raise AttributeError(f"module 'airfreight' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

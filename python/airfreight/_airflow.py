@@ -1,0 +1,89 @@
+"""The narrow door to Airflow: the few things that are taken from it, for every supported release.
+
+2.9-2.11: `airflow.models.xcom`, rows are JSON bytes. 3.x: `airflow.sdk.bases.xcom`, rows are JSON
+values. Nothing else of Airflow is imported at import time, because Airflow itself is only half
+there when it imports its XCom backend.
+"""
+
+from __future__ import annotations
+
+import configparser
+import os
+import sys
+from typing import Any
+
+#: Sections and options are looked up in the file layer of Airflow's configuration only; a look-up of
+#: an unknown one through `conf.get` makes Airflow 3.2+ import every provider first.
+_CONFIGURATION_MODULES = ("airflow.sdk.configuration", "airflow.configuration")
+
+
+def base_class() -> tuple[type[Any], bool]:
+    """Returns BaseXCom and whether its rows are bytes (Airflow 2)."""
+    try:
+        from airflow.sdk.bases.xcom import BaseXCom
+    except ModuleNotFoundError:
+        from airflow.models.xcom import BaseXCom
+
+        return BaseXCom, True
+    return BaseXCom, False
+
+
+def configuration() -> Any:
+    """Airflow's configuration object, or None where Airflow has none yet."""
+    for name in _CONFIGURATION_MODULES:
+        conf = getattr(sys.modules.get(name), "conf", None)
+        if conf is not None:
+            return conf
+    for name in _CONFIGURATION_MODULES:
+        try:
+            module = __import__(name, fromlist=["conf"])
+        except ImportError:
+            continue
+        if (conf := getattr(module, "conf", None)) is not None:
+            return conf
+    return None
+
+
+def file_options(section: str) -> dict[str, str]:
+    """The options of a section of `airflow.cfg`, expanded as Airflow expands them."""
+    conf = configuration()
+    if not isinstance(conf, configparser.ConfigParser):
+        return {}
+    found = {}
+    # The methods of the plain parser: Airflow's own also look into defaults and providers.
+    if configparser.ConfigParser.has_section(conf, section):
+        for name in configparser.ConfigParser.options(conf, section):
+            try:
+                value = configparser.ConfigParser.get(conf, section, name)
+            except configparser.InterpolationError:
+                value = configparser.ConfigParser.get(conf, section, name, raw=True)
+            found[name] = _expand(value)
+    return found
+
+
+def executor() -> str:
+    """The text of `[core] executor`; empty where it can't be told."""
+    value = os.environ.get("AIRFLOW__CORE__EXECUTOR")
+    if value is None:
+        conf = configuration()
+        if conf is None:
+            return ""
+        try:
+            value = conf.get("core", "executor", fallback="")
+        except Exception:  # noqa: BLE001 (a half-initialised Airflow; the first use asks again)
+            return ""
+    return value or ""
+
+
+def home() -> str:
+    """AIRFLOW_HOME, as Airflow works it out."""
+    return _expand(os.environ.get("AIRFLOW_HOME", "~/airflow"))
+
+
+def _expand(value: str) -> str:
+    """Environment variables and `~`, until nothing changes (airflow.configuration.expand_env_var)."""
+    while True:
+        expanded = os.path.expanduser(os.path.expandvars(value))  # noqa: PTH111 (not always a path)
+        if expanded == value:
+            return value
+        value = expanded

@@ -1,0 +1,91 @@
+"""Explicit references: `put` in one task, `get` in another."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from airfreight.reference import Reference
+
+# How many objects without a name each task instance of this process has put.
+_ordinals: dict[tuple[Any, ...], int] = {}
+
+
+def put(value: Any, name: str | None = None, *, context: Any = None) -> Reference:
+    """Writes a value to the store and returns a reference to it, to be passed on like any value.
+
+    Args:
+        value: a DataFrame, an array, bytes, or anything that Airfreight keeps as JSON.
+        name: of the object within the task instance; a second `put` of the same name replaces the
+            first. Without one, objects are numbered in the order in which they are put.
+        context: of the task, where it is not the running one's (in a callback).
+
+    Raises:
+        InvalidError: no task is running here, or the name is a number.
+        TypeError: the value can't be kept exactly.
+        Error: the store failed.
+    """
+    from airfreight import exchange, runtime, task
+    from airfreight.errors import InvalidError
+
+    found = context if context is not None else task.context()
+    mine = task.running(found) if found is not None else None
+    if mine is None:
+        raise InvalidError(
+            "airfreight.put was called where no task is running, so that its object has no place: call "
+            "it inside a task, or pass the task's context=…"
+        )
+    if name is None:
+        counter = (os.getpid(), mine)
+        ordinal = _ordinals.get(counter, 0)
+        _ordinals[counter] = ordinal + 1
+        name = str(ordinal)
+    elif not isinstance(name, str) or not name or name.isdecimal():
+        raise InvalidError(
+            f"airfreight.put: name must be a text that is not a number (numbers are for objects "
+            f"without a name); it was {name!r}. Example: name='features'"
+        )
+    ti_id = mine.ti_id if hasattr(exchange.BaseXCom, "store_value") else None
+    payload, kind, extension, content_type = exchange.encode(value)
+    return Reference.from_json(
+        exchange.put(
+            payload,
+            runtime.coordinate(
+                mine.dag,
+                mine.run,
+                mine.task,
+                "",
+                map_index=mine.map_index,
+                ti_id=ti_id,
+                put_name=name,
+            ),
+            exchange.Address(
+                mine.dag, mine.run, mine.task, None, map_index=mine.map_index, ti_id=ti_id
+            ),
+            kind=kind,
+            extension=extension,
+            content_type=content_type,
+        )
+    )
+
+
+def get(reference: Reference | dict[str, Any]) -> Any:
+    """Returns the value that a reference leads to.
+
+    Args:
+        reference: what `put` returned, or its dict form (as a REST client sees it).
+
+    Raises:
+        TypeError: it is something else; a text is never followed.
+        InvalidError: the dict is not a reference.
+        Error: the object is lost, damaged or not allowed to be read.
+    """
+    from airfreight import exchange
+
+    if type(reference) is dict:
+        reference = Reference.from_dict(reference)
+    if type(reference) is not Reference:
+        raise TypeError(
+            f"airfreight.get takes a Reference or its dict form, not {type(reference).__name__}"
+        )
+    return exchange.follow(reference.to_dict())

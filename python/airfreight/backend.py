@@ -1,0 +1,91 @@
+"""The class that Airflow knows: `[core] xcom_backend = airfreight.XComBackend`.
+
+Airflow imports this module in every process and long before it is initialised itself, so it imports
+the base class and looks at the settings' texts, nothing more. The work is done in `exchange.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airfreight import config
+from airfreight._airflow import base_class
+
+if TYPE_CHECKING:
+    BaseXCom = object
+else:
+    BaseXCom, _ = base_class()
+
+
+class XComBackend(BaseXCom):
+    """Keeps small JSON in the row and sends everything else to the store.
+
+    Threads: any. Blocking: pushes and pulls of offloaded values block until the store has answered,
+    `[airfreight] timeout` at most; signal handlers run meanwhile. Errors: TypeError for values that
+    can't be kept exactly, airfreight.Error for everything else.
+    """
+
+    @staticmethod
+    def serialize_value(
+        value: Any,
+        *,
+        key: str | None = None,
+        task_id: str | None = None,
+        dag_id: str | None = None,
+        run_id: str | None = None,
+        map_index: int | None = None,
+    ) -> Any:
+        """Returns what the row is to hold (Airflow 2.9 to 3.3). Called by keyword."""
+        from airfreight import exchange
+
+        return exchange.pack(
+            value,
+            exchange.Address(dag_id, run_id, task_id, key, map_index=map_index),
+        )
+
+    @staticmethod
+    def deserialize_value(result: Any) -> Any:
+        """Returns the value of a row. Nothing but `result.value` is there in every release."""
+        from airfreight import exchange
+
+        return exchange.unpack(result.value, result)
+
+    @classmethod
+    def store_value(cls, coordinate: Any, key: str, value: Any) -> Any:
+        """As `serialize_value`, from Airflow 3.4 on."""
+        from airfreight import exchange
+
+        ti_id = None if coordinate.ti_id is None else str(coordinate.ti_id)
+        return exchange.pack(
+            value,
+            exchange.Address(
+                coordinate.dag_id,
+                coordinate.run_id,
+                coordinate.task_id,
+                key,
+                ti_id=ti_id,
+                # One task writes for another: only the server knows for which instance, so that
+                # the object must not share its place with any other write.
+                write_id=exchange.new_write_id() if ti_id is None else None,
+            ),
+        )
+
+    @classmethod
+    def load_value(cls, stored: Any) -> Any:
+        """As `deserialize_value`, from Airflow 3.4 on."""
+        from airfreight import exchange
+
+        return exchange.unpack(stored)
+
+    @classmethod
+    def purge(cls, xcom: Any, *_args: Any) -> None:
+        """Removes the object of a row that is going to be deleted.
+
+        Never raises: Airflow calls it before a task runs again, and the task would not run.
+        """
+        from airfreight import exchange
+
+        exchange.purge(getattr(xcom, "value", None))
+
+
+config.check()

@@ -1,0 +1,277 @@
+"""The settings of section `[airfreight]`, parsed once and lazily.
+
+Two readers: the check when Airflow imports the backend, which reads texts only and logs what is
+wrong; and `settings()` at first use, which raises ConfigError with the same words.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from airfreight import _airflow
+from airfreight.options import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+_log = logging.getLogger("airfreight")
+
+_TRUE = ("true", "t", "1", "yes", "on")
+_FALSE = ("false", "f", "0", "no", "off")
+#: Executors whose tasks run on the scheduler's own machine.
+_LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
+_SCHEMES = ("s3", "file", "memory")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of this process. Immutable.
+
+    Attributes:
+        store: URI of the store that is written to.
+        threshold: bytes of JSON that stay in the row; 0: none; -1: write as the default backend.
+        read_also: URIs of further stores that may be read.
+        digest: "crc32c" or "sha256".
+        compression: of Parquet: "snappy", "zstd", "lz4" or "none".
+        timeout: seconds for one operation.
+        max_object_bytes: 0: no limit of ours.
+        deployment_id: goes into references as their owner.
+        store_settings: per kind of store, the settings that were set, by the core's names.
+    """
+
+    store: str
+    threshold: int = 32768
+    read_also: tuple[str, ...] = ()
+    digest: str = "crc32c"
+    compression: str = "snappy"
+    timeout: float = 60.0
+    max_object_bytes: int = 0
+    deployment_id: str = ""
+    store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+_settings: Settings | None = None
+
+
+def settings() -> Settings:
+    """Returns the settings; reads them at the first call.
+
+    Raises:
+        ConfigError: one or several settings are wrong; the message names each.
+    """
+    global _settings  # noqa: PLW0603 (read once per process)
+    if _settings is None:
+        _settings = parse(read(), executor=_airflow.executor(), home=_airflow.home())
+    return _settings
+
+
+def forget() -> None:
+    """Drops what was read, so that the next call reads again (for tests)."""
+    global _settings  # noqa: PLW0603
+    _settings = None
+
+
+def read() -> dict[str, str]:
+    """The texts of the section: environment variables over `airflow.cfg`."""
+    texts = _airflow.file_options(SECTION)
+    for name, value in os.environ.items():
+        if name.startswith(ENVIRONMENT_PREFIX):
+            texts[name[len(ENVIRONMENT_PREFIX) :].lower()] = value
+    return texts
+
+
+def check() -> None:
+    """Logs what is wrong with the settings; raises nothing and opens nothing."""
+    try:
+        texts = read()
+        for name in texts:
+            if name not in BY_NAME:
+                _log.warning("%s", _unknown(name))
+        for name in os.environ:
+            if "AIRFREIGHT" in name.upper() and (right := _near_miss(name)):
+                _log.warning("%s is not a setting of Airflow; did you mean %s?", name, right)
+        _, problems = _parse(texts, executor=_airflow.executor(), home=_airflow.home())
+        for problem in problems:
+            _log.error("%s", problem)
+    except Exception:  # a check must not keep Airflow from starting
+        _log.exception("Airfreight could not check its settings")
+
+
+def parse(texts: Mapping[str, str], *, executor: str, home: str) -> Settings:
+    """Makes settings of texts.
+
+    Raises:
+        ConfigError: naming every wrong setting, what it was, and a right one.
+    """
+    parsed, problems = _parse(texts, executor=executor, home=home)
+    if problems or parsed is None:
+        from airfreight.errors import ConfigError
+
+        raise ConfigError(" ".join(problems))
+    return parsed
+
+
+def _parse(
+    texts: Mapping[str, str], *, executor: str, home: str
+) -> tuple[Settings | None, list[str]]:
+    problems: list[str] = []
+    values: dict[str, str] = {}
+    for option in OPTIONS:
+        text = texts.get(option.name, "").strip()
+        if not text:
+            continue
+        problem = _wrong(option, text)
+        if problem:
+            problems.append(_complaint(option, text, problem))
+        else:
+            values[option.name] = text
+
+    store = values.get("store") or f"file://{home.rstrip('/')}/airfreight"
+    problems += _store_problems(
+        BY_NAME["store"],
+        store,
+        explicit="store" in texts and bool(texts["store"].strip()),
+        executor=executor,
+        shared=_boolean(values.get("file_store_shared", "False")),
+    )
+    read_also = tuple(part for part in re.split(r"[\s,]+", values.get("read_also", "")) if part)
+    for uri in read_also:
+        if problem := _wrong_uri(uri):
+            problems.append(_complaint(BY_NAME["read_also"], uri, problem))
+    if problems:
+        return None, problems
+
+    store_settings: dict[str, dict[str, str]] = {}
+    for option in OPTIONS:
+        if option.store and option.name in values:
+            text = values[option.name]
+            if option.kind == "boolean":
+                text = "true" if _boolean(text) else "false"
+            store_settings.setdefault(option.store, {})[option.setting] = text
+    return (
+        Settings(
+            store=store,
+            threshold=int(values.get("threshold", "32768")),
+            read_also=read_also,
+            digest=values.get("digest", "crc32c"),
+            compression=values.get("compression", "snappy"),
+            timeout=float(values.get("timeout", "60")),
+            max_object_bytes=int(values.get("max_object_bytes", "0")),
+            deployment_id=values.get("deployment_id", ""),
+            store_settings=store_settings,
+        ),
+        [],
+    )
+
+
+def _wrong(option: Option, text: str) -> str:
+    """Why a text is not right for an option; empty when it is."""
+    if option.choices and text not in option.choices:
+        return "must be " + _one_of(option.choices)
+    if option.kind == "boolean" and text.lower() not in (*_TRUE, *_FALSE):
+        return "must be True or False"
+    if option.kind in ("integer", "number"):
+        noun = "a whole number" if option.kind == "integer" else "a number of seconds"
+        try:
+            number = int(text) if option.kind == "integer" else float(text)
+        except ValueError:
+            return f"must be {noun}"
+        # The comparison is written so that NaN does not pass it.
+        if option.minimum is not None and not option.minimum <= number < float("inf"):
+            lowest = f"{option.minimum:g}"
+            return f"must be {noun}" + ("" if option.minimum == 0.001 else f", {lowest} or above")
+    return ""
+
+
+def _wrong_uri(uri: str) -> str:
+    try:
+        parts = urlsplit(uri)
+    except ValueError:
+        return "is not a URI"
+    if parts.scheme not in _SCHEMES or "://" not in uri:
+        return "must begin with s3:// or file://"
+    if parts.scheme == "file" and (parts.netloc or not parts.path.strip("/")):
+        return "must name a directory from the root, with three slashes"
+    if parts.scheme == "s3":
+        connection, at, bucket = parts.netloc.rpartition("@")
+        if at and not connection:
+            return "has an `@` but no connection id before it"
+        if ":" in connection:
+            return "must not hold credentials: before the `@` stands the id of an Airflow connection"
+        if not re.fullmatch(r"[A-Za-z0-9._-]{1,255}", bucket):
+            return "has no right bucket name after s3://"
+    return ""
+
+
+def _store_problems(
+    option: Option, uri: str, *, explicit: bool, executor: str, shared: bool
+) -> list[str]:
+    if problem := _wrong_uri(uri):
+        return [_complaint(option, uri, problem)]
+    if uri.startswith("file://") and not shared and (remote := _distributed(executor)):
+        was = f"it was {uri!r}" if explicit else f"it is not set, so that it would be {uri!r}"
+        return [
+            f"[{SECTION}] {option.name} ({option.environment_name}) must not be a directory under "
+            f"{remote}, whose tasks run on other machines; {was}. Set it to an object store, e.g. "
+            f"{option.environment_name}=s3://bucket/xcom; if every worker sees this directory, set "
+            f"{BY_NAME['file_store_shared'].environment_name}=True."
+        ]
+    return []
+
+
+def _distributed(executor: str) -> str:
+    """The first configured executor that runs tasks on other machines; empty when none does.
+
+    `[core] executor` may list several, each as a class name, a module path, `alias:path` or
+    `team=list` (airflow.executors.executor_loader).
+    """
+    for entry in re.split(r"[,;]", executor):
+        name = entry.rpartition("=")[2].rpartition(":")[2].strip().rpartition(".")[2]
+        if name and name not in _LOCAL_EXECUTORS:
+            return name
+    return ""
+
+
+def _complaint(option: Option, was: str, problem: str) -> str:
+    # A key and a secret before the `@` are a common mistake, and no text for a log.
+    shown = re.sub(r"(?<=://)[^/@]*:[^/@]*(?=@)", "***", was)
+    return (
+        f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; it was {shown!r}. "
+        f"Example: {option.environment_name}={option.example}"
+    )
+
+
+def _unknown(name: str) -> str:
+    right = _nearest(name)
+    hint = f"; did you mean {right}?" if right else "."
+    return f"[{SECTION}] {name} ({ENVIRONMENT_PREFIX}{name.upper()}) is not an option{hint}"
+
+
+def _nearest(name: str) -> str:
+    import difflib
+
+    found = difflib.get_close_matches(name.lower(), list(BY_NAME), n=1, cutoff=0.6)
+    return BY_NAME[found[0]].environment_name if found else ""
+
+
+def _near_miss(name: str) -> str:
+    """The variable that was meant by one with the wrong number of underscores or no prefix."""
+    if name.startswith(ENVIRONMENT_PREFIX):
+        return ""  # Unknown options of the section are reported as such.
+    squeezed = re.sub(r"_+", "_", name.upper()).strip("_")
+    match = re.fullmatch(r"(?:AIRFLOW_)?AIRFREIGHT_(.+)", squeezed)
+    return _nearest(match[1]) if match else ""
+
+
+def _boolean(text: str) -> bool:
+    return text.lower() in _TRUE
+
+
+def _one_of(choices: Iterable[str]) -> str:
+    *head, last = choices
+    return f"{', '.join(head)} or {last}" if head else last

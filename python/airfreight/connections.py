@@ -1,0 +1,148 @@
+"""Airflow connections as credentials: `s3://conn_id@bucket/prefix`.
+
+A connection with static keys is read as it is. Kinds that need more (roles, profiles, federation)
+go through the hook of the Amazon provider, which is imported for those only: that import alone takes
+longer than most transfers.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any, NamedTuple
+
+#: Extras of an AWS connection that only the provider's hook understands.
+_HOOK_EXTRAS = (
+    "role_arn",
+    "assume_role_method",
+    "assume_role_kwargs",
+    "profile_name",
+    "session_kwargs",
+    "external_id",
+)
+#: Frozen credentials of a refreshing kind are asked for again after this long: well within the
+#: shortest session that AWS STS gives (15 minutes, docs.aws.amazon.com/STS/latest/APIReference).
+_REFRESH_SECONDS = 300.0
+
+
+class Resolved(NamedTuple):
+    """What a connection says, as settings of the core's S3 store, and until when it holds."""
+
+    settings: dict[str, str]
+    expires: float
+
+
+def split(uri: str) -> tuple[str, str]:
+    """Splits `s3://conn_id@bucket/prefix` into the connection id ("" for none) and the bare URI."""
+    scheme, separator, rest = uri.partition("://")
+    authority, slash, path = rest.partition("/")
+    connection_id, at, bucket = authority.rpartition("@")
+    if scheme != "s3" or not at:
+        return "", uri
+    from urllib.parse import unquote
+
+    return unquote(connection_id), f"{scheme}{separator}{bucket}{slash}{path}"
+
+
+def resolve(connection_id: str) -> Resolved:
+    """Asks Airflow for a connection.
+
+    Raises:
+        ConfigError: there is none of that id, or it can't be used. Never other credentials instead.
+    """
+    connection = _connection(connection_id)
+    extra: dict[str, Any] = connection.extra_dejson or {}
+    settings = _plain_settings(extra)
+    if any(extra.get(name) for name in _HOOK_EXTRAS):
+        return _through_hook(connection_id, settings)
+    key = connection.login or extra.get("aws_access_key_id")
+    secret = connection.password or extra.get("aws_secret_access_key")
+    if bool(key) != bool(secret):
+        raise _error(connection_id, "has an access key without its secret, or the reverse")
+    if key and secret:
+        settings["access_key_id"] = str(key)
+        settings["secret_access_key"] = str(secret)
+        if token := extra.get("aws_session_token"):
+            settings["session_token"] = str(token)
+    # Without keys the connection leaves them to the environment, as the provider's hook does.
+    return Resolved(settings, float("inf"))
+
+
+def _connection(connection_id: str) -> Any:
+    try:
+        from airflow.sdk.bases.hook import BaseHook
+    except ModuleNotFoundError:
+        try:
+            from airflow.sdk import BaseHook
+        except ImportError:
+            from airflow.hooks.base import BaseHook
+    try:
+        return BaseHook.get_connection(connection_id)
+    except Exception as error:
+        raise _error(connection_id, f"was not found ({type(error).__name__})") from error
+
+
+def _plain_settings(extra: dict[str, Any]) -> dict[str, str]:
+    """The part of the extras that says where and how, not who."""
+    settings: dict[str, str] = {}
+    service = _mapping(_mapping(extra.get("service_config")).get("s3"))
+    endpoint = service.get("endpoint_url") or extra.get("endpoint_url") or extra.get("host")
+    if endpoint:
+        settings["endpoint_url"] = str(endpoint)
+    if region := extra.get("region_name"):
+        settings["region"] = str(region)
+    style = _mapping(_mapping(extra.get("config_kwargs")).get("s3")).get("addressing_style")
+    if style:
+        settings["addressing_style"] = str(style)
+    verify = extra.get("verify")
+    if verify is None:
+        verify = service.get("verify")
+    if verify is not None:
+        text = str(verify)
+        if text.lower() in ("true", "false"):
+            settings["verify"] = text.lower()
+        else:
+            settings["ca_bundle"] = text
+    return settings
+
+
+def _through_hook(connection_id: str, settings: dict[str, str]) -> Resolved:
+    try:
+        from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+    except ImportError as error:
+        raise _error(
+            connection_id,
+            "uses a role or a profile, for which the package apache-airflow-providers-amazon is "
+            "needed in this environment",
+        ) from error
+    hook = AwsBaseHook(aws_conn_id=connection_id, client_type="s3")
+    try:
+        credentials = hook.get_session().get_credentials()
+        frozen = credentials.get_frozen_credentials() if credentials is not None else None
+    except Exception as error:
+        raise _error(connection_id, f"gave no credentials ({type(error).__name__})") from error
+    if frozen is None or not frozen.access_key or not frozen.secret_key:
+        raise _error(connection_id, "gave no credentials")
+    settings["access_key_id"] = frozen.access_key
+    settings["secret_access_key"] = frozen.secret_key
+    if frozen.token:
+        settings["session_token"] = frozen.token
+    if "region" not in settings and hook.region_name:
+        settings["region"] = hook.region_name
+    return Resolved(settings, time.time() + _REFRESH_SECONDS)
+
+
+def _mapping(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _error(connection_id: str, problem: str) -> Exception:
+    from airfreight.errors import ConfigError
+    from airfreight.options import BY_NAME
+
+    name = BY_NAME["store"].environment_name
+    return ConfigError(
+        f"The Airflow connection {connection_id!r}, which {name} names, {problem}. Create it in "
+        f"Airflow or as AIRFLOW_CONN_{connection_id.upper()}, e.g. "
+        f"AIRFLOW_CONN_{connection_id.upper()}='aws://KEY:SECRET@/?region_name=eu-central-1'; or use "
+        f"the environment's own credentials with {name}=s3://bucket/xcom."
+    )

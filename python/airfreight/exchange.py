@@ -1,0 +1,470 @@
+"""What Airflow's rows hold and what they mean: `pack` on a push, `unpack` on a pull, `purge`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airfreight import _airflow, runtime
+from airfreight.config import settings
+from airfreight.values import json_
+from airfreight.values.json_ import Kind
+
+if TYPE_CHECKING:
+    from airfreight._core import Coordinate
+    from airfreight.values import Codec, Payload
+
+_log = logging.getLogger("airfreight")
+
+BaseXCom, ROWS_ARE_BYTES = _airflow.base_class()
+
+#: Version of the rows that we write, as in `include/airfreight/reference.h`.
+VERSION = 1
+#: `_xcom_type` of what Airflow's own serializer made and we only carry.
+SERDE_TYPE = "airflow.serde"
+
+#: What Airflow's server side reads for itself, without the backend: the scheduler's skip logic
+#: (airflow/ti_deps/deps/not_previously_skipped_dep.py, prev_dagrun_dep.py) and operator links
+#: (airflow/providers/standard/operators/trigger_dagrun.py, cncf/kubernetes/operators/pod.py).
+_SERVER_KEYS = frozenset(
+    ("skipmixin_key", "past_depends_met", "trigger_run_id", "pod_name", "pod_namespace")
+)
+_SERVER_PREFIX = "_link_"
+
+
+class Address(NamedTuple):
+    """The coordinate of a push as Airflow gives it: any part may be missing."""
+
+    dag: str | None
+    run: str | None
+    task: str | None
+    key: str | None
+    map_index: int | None = None
+    ti_id: str | None = None
+    write_id: str | None = None
+
+    def missing(self) -> list[str]:
+        """The names of the parts that an object's key needs and that are not there."""
+        names = ("dag_id", "run_id", "task_id", "key")
+        return [name for name, part in zip(names, self[:4], strict=True) if part is None]
+
+    def coordinate(self) -> Coordinate:
+        """The coordinate in the native core."""
+        assert self.dag is not None
+        assert self.run is not None
+        assert self.task is not None
+        assert self.key is not None
+        return runtime.coordinate(
+            self.dag,
+            self.run,
+            self.task,
+            self.key,
+            map_index=-1 if self.map_index is None else self.map_index,
+            ti_id=self.ti_id,
+            write_id=self.write_id,
+        )
+
+
+def new_write_id() -> str:
+    """A name that no other write has."""
+    import uuid
+
+    return uuid.uuid4().hex
+
+
+# --- Push -----------------------------------------------------------------------------------------
+
+
+def pack(value: Any, address: Address) -> Any:
+    """Returns what the row is to hold for a value: the value itself, or a reference to it.
+
+    Raises:
+        TypeError: the value can't be kept exactly; names the place inside it and the type.
+        Error: the store failed, a setting is wrong, or a newer attempt has written already.
+    """
+    key = address.key
+    if key is not None and (key in _SERVER_KEYS or key.startswith(_SERVER_PREFIX)):
+        return _default(value)
+    current = settings()
+    if current.threshold < 0:
+        return _pack_by_default(value, address)
+
+    from airfreight import values
+
+    codec = values.for_value(value)
+    if codec is not None:
+        _require(address, value)
+        return _offload(codec, codec.encode(value), address)
+
+    kind = json_.classify(value)
+    text = json_.dump(value) if kind else None
+    if text is not None:
+        # The rows of Airflow 2 are bytes, which keep any number and have no validator of depth.
+        stays = kind is Kind.PLAIN or ROWS_ARE_BYTES
+        small = len(text) <= current.threshold or bool(address.missing())
+        if small and stays:
+            return _keep(_default(value), address)
+        if not small or kind is Kind.DEEP:
+            _require(address, value)
+            return _offload(json_, json_.payload(value, text), address)
+    return _pack_document(value, address, current.threshold)
+
+
+def _pack_by_default(value: Any, address: Address) -> Any:
+    """Threshold -1: as the default backend, which has no notion of our references."""
+    from airfreight.reference import Reference
+
+    if type(value) is Reference:
+        return _pack_document(value, address, 1 << 62)
+    return _keep(_default(value), address)
+
+
+def _pack_document(value: Any, address: Address, threshold: int) -> Any:
+    """Values that plain JSON would change: our tagged document, or what Airflow makes of objects."""
+    from airfreight.values import document
+
+    encoder = document.Encoder(_leaf)
+    try:
+        encoded = encoder.encode(value)
+        if encoder.leaves and not encoder.tagged:
+            return _pack_by_airflow(value, address, threshold)
+    except document.Unsupported as error:
+        raise error.as_type_error() from None
+    text = document.dump(encoded)
+    if len(text) <= threshold or address.missing():
+        row = {
+            "_xcom_backend": "inline",
+            "_xcom_type": document.TYPE,
+            "_airfreight": VERSION,
+            "value": encoded,
+        }
+        return _keep(_row(row), address)
+    return _offload(document, document.payload(value, encoded), address)
+
+
+def _pack_by_airflow(value: Any, address: Address, threshold: int) -> Any:
+    """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
+    from airfreight.values import Payload, human_bytes
+
+    row = _default(value)
+    text = _serde_text(row, type(value)).encode()
+    if len(text) <= threshold or address.missing():
+        return _keep(row, address)
+    summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
+    return _put(
+        Payload(body=(text,), summary=summary),
+        address,
+        kind=SERDE_TYPE,
+        extension="json",
+        content_type="application/json",
+    )
+
+
+def _leaf(value: Any) -> str:
+    """Serializes one object by Airflow's serializer, after making sure that it comes back."""
+    from airfreight.values import base_of, class_name, for_value
+    from airfreight.values.document import Unsupported
+
+    cls = type(value)
+    if base := base_of(cls):
+        raise Unsupported(
+            cls, f"it is a subclass of {base}, and may hold what that does not: convert it with {base}(…)"
+        )
+    if isinstance(value, (str, int, float, bytes, bytearray, list, tuple, dict, set, frozenset)):
+        plain = next(base for base in cls.__mro__ if base.__module__ == "builtins").__name__
+        raise Unsupported(
+            cls, f"it would come back as a plain {plain}: convert it with {plain}(…)"
+        )
+    try:
+        row = _default(value)
+        text = _serde_text(row, cls)
+        # A frame that came this far is known to come back; trying it would cost its whole size.
+        if for_value(value) is None:
+            back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
+            if type(back) is not cls:
+                raise Unsupported(
+                    cls, f"it would come back as {class_name(type(back)).removeprefix('builtins.')}"
+                )
+            if hasattr(cls, "__dataclass_fields__") and back != value:
+                raise Unsupported(cls, "its fields would come back changed")
+    except Unsupported:
+        raise
+    except ImportError as error:
+        if "allow" not in str(error):
+            raise Unsupported(cls) from error
+        raise Unsupported(
+            cls,
+            "Airflow would refuse to read it: add its class to [core] allowed_deserialization_classes "
+            "(AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES), or push a dict",
+        ) from error
+    except Exception as error:
+        raise Unsupported(cls) from error
+    return text
+
+
+def _serde_text(row: Any, cls: type) -> str:
+    """The JSON text of what Airflow's serializer returned; Unsupported when it is not JSON."""
+    if ROWS_ARE_BYTES:
+        return str(row, "utf-8")
+    try:
+        return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError) as error:
+        from airfreight.values.document import Unsupported
+
+        raise Unsupported(cls) from error
+
+
+def _offload(codec: Codec, payload: Payload, address: Address) -> Any:
+    return _put(
+        payload,
+        address,
+        kind=codec.TYPE,
+        extension=codec.EXTENSION,
+        content_type=codec.CONTENT_TYPE,
+    )
+
+
+def _put(
+    payload: Payload, address: Address, *, kind: str, extension: str, content_type: str
+) -> Any:
+    return _row(
+        json.loads(
+            put(
+                payload,
+                address.coordinate(),
+                address,
+                kind=kind,
+                extension=extension,
+                content_type=content_type,
+            )
+        )
+    )
+
+
+def encode(value: Any) -> tuple[Payload, str, str, str]:
+    """Encodes a value for the store, whatever its size: payload, `_xcom_type`, extension, content type.
+
+    Raises:
+        TypeError: the value can't be kept exactly.
+    """
+    from airfreight import values
+    from airfreight.values import document
+
+    codec = values.for_value(value)
+    if codec is not None:
+        return codec.encode(value), codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
+    text = json_.dump(value) if json_.classify(value) else None
+    if text is not None:
+        return json_.payload(value, text), json_.TYPE, json_.EXTENSION, json_.CONTENT_TYPE
+    try:
+        encoded = document.Encoder(_leaf).encode(value)
+    except document.Unsupported as error:
+        raise error.as_type_error() from None
+    payload = document.payload(value, encoded)
+    return payload, document.TYPE, document.EXTENSION, document.CONTENT_TYPE
+
+
+def put(
+    payload: Payload,
+    coordinate: Coordinate,
+    address: Address,
+    *,
+    kind: str,
+    extension: str,
+    content_type: str,
+) -> str:
+    """Writes a payload and returns the reference as JSON text."""
+    from airfreight import task
+    from airfreight.errors import Error
+
+    attempt = task.attempt(
+        address.dag or "",
+        address.run or "",
+        address.task or "",
+        # Airflow 3.4 tells instances apart by id, which is part of the coordinate already.
+        None if address.ti_id is not None else (-1 if address.map_index is None else address.map_index),
+    )
+    try:
+        return runtime.freight().put(
+            coordinate,
+            payload.body,
+            type=kind,
+            extension=extension,
+            content_type=content_type,
+            rows=payload.rows,
+            summary=payload.summary,
+            columns=payload.columns,
+            attempt=attempt.number,
+            started_micros=attempt.started_micros,
+        )
+    except Error as error:
+        error.name_xcom(
+            {
+                "dag": address.dag,
+                "run": address.run,
+                "task": address.task,
+                "map": address.map_index,
+                "key": address.key,
+            }
+        )
+        raise
+
+
+def _keep(row: Any, address: Address) -> Any:
+    """The value stays in the row: what this process sent to the store for it before has to go."""
+    core = runtime.loaded()
+    if core is not None and not address.missing():
+        from airfreight.errors import Error
+
+        try:
+            core.settle(address.coordinate())
+        except Error as error:
+            _log.warning(
+                "An object that an earlier push of the same XCom wrote could not be removed: %s", error
+            )
+    return row
+
+
+def _require(address: Address, value: Any) -> None:
+    if names := address.missing():
+        from airfreight.errors import InvalidError
+
+        raise InvalidError(
+            f"a value of type {type(value).__name__} goes to the store, and its object's key can't be "
+            f"made without {' and '.join(names)}: pass them to serialize_value"
+        )
+
+
+def _default(value: Any) -> Any:
+    """What the default backend would write."""
+    return BaseXCom.serialize_value(value)
+
+
+def _row(row: dict[str, Any]) -> Any:
+    if not ROWS_ARE_BYTES:
+        return row
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+# --- Pull -----------------------------------------------------------------------------------------
+
+
+def unpack(stored: Any, result: Any = None) -> Any:
+    """Returns the value of a row, ours or not.
+
+    `result` is what Airflow gave `deserialize_value`, for the base class.
+
+    Raises:
+        Error: the object is lost, damaged or not allowed to be read; never a reference instead.
+    """
+    fields = ours(stored)
+    if fields is None:
+        return BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
+    if fields["_xcom_backend"] == "inline":
+        return _unpack_inline(fields)
+    return follow(fields)
+
+
+def ours(stored: Any) -> dict[str, Any] | None:
+    """The fields of a row that Airfreight wrote (JSON or its bytes); None for all other rows."""
+    if isinstance(stored, (bytes, bytearray, memoryview)):
+        raw = bytes(stored)
+        # Parsing a foreign row twice would cost what the base class costs.
+        if b'"_airfreight"' not in raw:
+            return None
+        try:
+            stored = json.loads(raw)
+        except ValueError:
+            return None
+    if type(stored) is dict and "_airfreight" in stored and "_xcom_backend" in stored:
+        fields: dict[str, Any] = stored
+        return fields
+    return None
+
+
+def _unpack_inline(fields: dict[str, Any]) -> Any:
+    from airfreight.errors import CorruptError, NewerFormatError
+    from airfreight.values import document
+
+    version = fields["_airfreight"]
+    if type(version) is int and version > VERSION:
+        raise NewerFormatError(
+            f"the row was written in version {version} of Airfreight's format; this release reads "
+            f"up to {VERSION}."
+        )
+    if version != VERSION or fields.get("_xcom_type") != document.TYPE or "value" not in fields:
+        raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
+    try:
+        return document.from_json(fields["value"], _unleaf)
+    except ValueError as error:
+        raise CorruptError(f"the row holds a damaged document: {error}") from error
+
+
+def follow(fields: dict[str, Any]) -> Any:
+    """Returns the value that a reference leads to."""
+    from airfreight.errors import CorruptError, Error, NewerFormatError
+
+    kind = fields.get("_xcom_type")
+    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    try:
+        data = runtime.freight().get(text)
+    except Error as error:
+        error.name_xcom(fields)
+        raise
+    try:
+        return _decode(kind, data)
+    except (NewerFormatError, ImportError) as error:
+        if isinstance(error, Error):
+            error.name_xcom(fields)
+        raise
+    except Exception as error:  # whatever a library says of bytes that it can't read
+        wrong = CorruptError(
+            f"the object is what was written, but can't be read as {kind} "
+            f"({type(error).__name__}: {error})."
+        )
+        wrong.name_xcom(fields)
+        raise wrong from error
+
+
+def _decode(kind: Any, data: memoryview) -> Any:
+    from airfreight import values
+    from airfreight.errors import NewerFormatError, UnsupportedError
+    from airfreight.values import document
+
+    if kind == SERDE_TYPE:
+        return _unleaf(str(data, "utf-8"))
+    if kind == document.TYPE:
+        return document.decode(data, _unleaf)
+    codec = values.for_type(kind) if isinstance(kind, str) else None
+    if codec is None:
+        raise NewerFormatError(f"the object is a {kind!r}, which this release does not know.")
+    try:
+        return codec.decode(data)
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"a {kind} can't be read here because {error.name} is not installed in this environment."
+        ) from error
+
+
+def _unleaf(text: str) -> Any:
+    """The inverse of `_leaf`."""
+    row: Any = text.encode() if ROWS_ARE_BYTES else json.loads(text)
+    return BaseXCom.deserialize_value(SimpleNamespace(value=row))
+
+
+# --- Purge ----------------------------------------------------------------------------------------
+
+
+def purge(stored: Any) -> None:
+    """Removes the object of a row, if it is ours; logs what goes wrong and raises nothing."""
+    try:
+        fields = ours(stored)
+        if fields is None or fields["_xcom_backend"] == "inline":
+            return
+        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        removed = runtime.freight().purge(text)
+        _log.debug("Object %s was %s", fields.get("uri"), "removed" if removed else "gone already")
+    except Exception as error:  # noqa: BLE001 (one that raises keeps the task from running)
+        _log.warning("The object of an XCom that is being deleted stays behind: %s", error)

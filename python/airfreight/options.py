@@ -1,0 +1,253 @@
+"""The options of section `[airfreight]`: one table for the parser and for Airflow's documentation.
+
+Pure data. Imported by the provider entry point, in every process that lists providers.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+SECTION = "airfreight"
+#: What Airflow puts before an option's name to make an environment variable of it.
+ENVIRONMENT_PREFIX = "AIRFLOW__AIRFREIGHT__"
+
+
+class Option(NamedTuple):
+    """One option.
+
+    Attributes:
+        name: as in `airflow.cfg`; the environment variable is `AIRFLOW__AIRFREIGHT__<NAME>`.
+        kind: "string", "integer", "number" (seconds) or "boolean".
+        default: as text; None when there is none.
+        example: a right value.
+        description: for `airflow config list`.
+        choices: the only values that are right; empty: any.
+        minimum: smallest right number.
+        store: "s3" or "file" when the option belongs to that kind of store; else "".
+    """
+
+    name: str
+    kind: str
+    default: str | None
+    example: str
+    description: str
+    choices: tuple[str, ...] = ()
+    minimum: float | None = None
+    store: str = ""
+
+    @property
+    def environment_name(self) -> str:
+        """The environment variable that sets it."""
+        return ENVIRONMENT_PREFIX + self.name.upper()
+
+    @property
+    def setting(self) -> str:
+        """The name that the store in the native core gives it: without the kind of store."""
+        return self.name.removeprefix(f"{self.store}_")
+
+
+def _option(
+    name: str,
+    kind: str,
+    default: str | None,
+    example: str,
+    description: str,
+    *,
+    choices: tuple[str, ...] = (),
+    minimum: float | None = None,
+) -> Option:
+    store = next((kind_ for kind_ in ("s3", "file") if name.startswith(f"{kind_}_")), "")
+    if name == "file_store_shared":
+        store = ""
+    return Option(name, kind, default, example, description, choices, minimum, store)
+
+
+OPTIONS: tuple[Option, ...] = (
+    _option(
+        "store",
+        "string",
+        "file://{AIRFLOW_HOME}/airfreight",
+        "s3://bucket/xcom",
+        "Where values go: s3://bucket/prefix, s3://conn_id@bucket/prefix (credentials from that "
+        "Airflow connection) or file:///directory. The default, a directory, serves one machine only "
+        "and is refused under Celery, Kubernetes and other distributed executors.",
+    ),
+    _option(
+        "threshold",
+        "integer",
+        "32768",
+        "32768",
+        "Bytes of compact JSON up to which a JSON value stays in the database, as the default backend "
+        "writes it. 0: every value goes to the store. -1: writes exactly as the default backend does, "
+        "still reads references; the way in and out.",
+        minimum=-1,
+    ),
+    _option(
+        "read_also",
+        "string",
+        None,
+        "s3://old-bucket/xcom",
+        "Further stores that references may be read from, separated by blanks or commas: for example "
+        "the one that was written to before a move.",
+    ),
+    _option(
+        "digest",
+        "string",
+        "crc32c",
+        "sha256",
+        "What every object is checked with when it is read. crc32c finds damage; sha256 also finds "
+        "intent and costs more processor time.",
+        choices=("crc32c", "sha256"),
+    ),
+    _option(
+        "compression",
+        "string",
+        "snappy",
+        "zstd",
+        "Compression of Parquet.",
+        choices=("snappy", "zstd", "lz4", "none"),
+    ),
+    _option(
+        "timeout",
+        "number",
+        "60",
+        "60",
+        "Seconds that one push or pull may take in the store, all retries included, before it fails.",
+        minimum=0.001,
+    ),
+    _option(
+        "max_object_bytes",
+        "integer",
+        "0",
+        "10737418240",
+        "Largest object that may be pushed; larger ones are refused. 0: the store's own limit.",
+        minimum=0,
+    ),
+    _option(
+        "deployment_id",
+        "string",
+        None,
+        "prod-eu",
+        "A name for this Airflow deployment that every reference carries, so that several may share "
+        "one bucket and tell their objects apart.",
+    ),
+    _option(
+        "file_store_shared",
+        "boolean",
+        "False",
+        "True",
+        "Says that a file:// store is a directory which every worker sees (a network file system); "
+        "without it, file:// is refused under distributed executors.",
+    ),
+    _option(
+        "file_fsync",
+        "boolean",
+        "True",
+        "True",
+        "Whether a file:// store waits until the disk has each object before the row is written.",
+    ),
+    _option(
+        "s3_endpoint_url",
+        "string",
+        None,
+        "https://minio.example.com:9000",
+        "URL of a server that speaks S3. Default: AWS, or what AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL "
+        "and the AWS profile say.",
+    ),
+    _option(
+        "s3_region",
+        "string",
+        None,
+        "eu-central-1",
+        "Region that requests are signed for. Default: AWS_REGION, AWS_DEFAULT_REGION or the profile.",
+    ),
+    _option(
+        "s3_addressing_style",
+        "string",
+        "auto",
+        "path",
+        "Where the bucket's name goes: virtual (in the host name), path, or auto (virtual on AWS, path "
+        "on other endpoints).",
+        choices=("auto", "virtual", "path"),
+    ),
+    _option(
+        "s3_profile",
+        "string",
+        None,
+        "analytics",
+        "Profile of ~/.aws/config and ~/.aws/credentials. Default: AWS_PROFILE, or `default`.",
+    ),
+    _option(
+        "s3_payload_signing",
+        "string",
+        "auto",
+        "always",
+        "Whether the body is part of the signature: auto (only over http://), always, never.",
+        choices=("auto", "always", "never"),
+    ),
+    _option(
+        "s3_ca_bundle",
+        "string",
+        None,
+        "/etc/ssl/certs/company-ca.pem",
+        "File of the certificate authorities that are trusted. Default: AWS_CA_BUNDLE, SSL_CERT_FILE or "
+        "the system's.",
+    ),
+    _option(
+        "s3_verify",
+        "boolean",
+        "True",
+        "True",
+        "Whether the server's certificate is checked. Turn it off only to find out whether a "
+        "certificate is what is wrong.",
+    ),
+    _option(
+        "s3_connect_timeout",
+        "number",
+        "10",
+        "10",
+        "Seconds that connecting may take before the next try.",
+        minimum=0.001,
+    ),
+    _option(
+        "s3_idle_timeout",
+        "number",
+        "30",
+        "30",
+        "Seconds without a single byte moved after which a request is given up.",
+        minimum=0.001,
+    ),
+    _option(
+        "s3_conditional_writes",
+        "boolean",
+        "True",
+        "False",
+        "Whether the server honours If-None-Match and If-Match on writes (AWS and most servers do). "
+        "False: a late write of an older attempt is found by a look before the write only.",
+    ),
+    _option(
+        "s3_request_payer",
+        "string",
+        None,
+        "requester",
+        "Set to requester for buckets whose readers pay.",
+        choices=("requester",),
+    ),
+    _option(
+        "s3_sse",
+        "string",
+        None,
+        "aws:kms",
+        "Server-side encryption that is asked for on every write. Default: what the bucket does itself.",
+        choices=("AES256", "aws:kms", "aws:kms:dsse"),
+    ),
+    _option(
+        "s3_sse_kms_key_id",
+        "string",
+        None,
+        "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
+        "Key for server-side encryption with KMS. Default: the account's own for S3.",
+    ),
+)
+
+BY_NAME = {option.name: option for option in OPTIONS}

@@ -1,0 +1,118 @@
+"""The native core of this process, made at first use."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from airfreight._core import Coordinate, Freight
+
+#: Name of the store that is written to, as references carry it.
+DEFAULT_STORE = "default"
+
+# By process id: a forked child makes its own and leaves its parent's alone (its locks and sockets
+# belong to threads that are not there), so entries are never removed. A dict, because setting a
+# default is atomic and a lock could be held by another thread at the moment of a fork.
+_freights: dict[int, tuple[Freight, float]] = {}
+
+
+def freight() -> Freight:
+    """Returns the core of this process; makes it, and loads its library, at the first call.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        ImportError: the native library can't be loaded here.
+    """
+    pid = os.getpid()
+    entry = _freights.get(pid)
+    if entry is not None and time.time() < entry[1]:
+        return entry[0]
+    made = _make()
+    if entry is not None:
+        # Credentials of the refreshing kind run out; the next ones need new stores.
+        _freights[pid] = made
+        return made[0]
+    return _freights.setdefault(pid, made)[0]
+
+
+def loaded() -> Freight | None:
+    """The core of this process if it was made already."""
+    entry = _freights.get(os.getpid())
+    return entry[0] if entry is not None else None
+
+
+def coordinate(
+    dag: str,
+    run: str,
+    task: str,
+    key: str,
+    *,
+    map_index: int = -1,
+    ti_id: str | None = None,
+    write_id: str | None = None,
+    put_name: str | None = None,
+) -> Coordinate:
+    """Makes the core's coordinate."""
+    from airfreight._core import Coordinate
+
+    return Coordinate(
+        dag,
+        run,
+        task,
+        key,
+        map_index=map_index,
+        ti_id=ti_id,
+        write_id=write_id,
+        put_name=put_name,
+    )
+
+
+def _make() -> tuple[Freight, float]:
+    from airfreight.config import settings
+
+    current = settings()
+    _core = _load()
+    from airfreight import connections
+
+    expires = float("inf")
+    stores: list[tuple[str, str, Mapping[str, str]]] = []
+    for position, uri in enumerate((current.store, *current.read_also)):
+        name = DEFAULT_STORE if position == 0 else f"also-{position}"
+        scheme = uri.partition("://")[0]
+        store_settings = dict(current.store_settings.get(scheme, {}))
+        connection_id, bare = connections.split(uri)
+        if connection_id:
+            found = connections.resolve(connection_id)
+            # What the section says wins over the connection: it was set for us.
+            store_settings = {**found.settings, **store_settings}
+            expires = min(expires, found.expires)
+        stores.append((name, bare, store_settings))
+    made = _core.Freight(
+        stores,
+        digest=current.digest,
+        max_bytes=current.max_object_bytes,
+        owner=current.deployment_id,
+        timeout=current.timeout,
+    )
+    return made, expires
+
+
+def _load() -> _Core:
+    try:
+        from airfreight import _core
+    except ImportError as error:
+        raise ImportError(
+            f"Airfreight's native core can't be loaded in this environment: {error}. Install the wheel "
+            "for this platform and Python with `pip install --force-reinstall airfreight`."
+        ) from error
+    return _core
+
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    _Core = ModuleType

@@ -1,0 +1,107 @@
+"""Codecs: a value of Python to bytes and back, one module for each family.
+
+A codec serves exactly the types that it registers: a subclass may carry what the codec would lose.
+Types are found by name, so that no library is imported to look at a value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Buffer, Sequence
+
+    from airfreight._core import Sink
+
+
+class Payload(NamedTuple):
+    """What a codec made of a value.
+
+    Attributes:
+        body: the object's bytes: a sink that was written to, or buffers in their order. Buffers are
+            views of the value's own memory where that is possible; the value must not change while
+            they are sent.
+        rows: for tabular values.
+        summary: one line for people: types and sizes, no contents.
+        columns: label and dtype of each column.
+    """
+
+    body: Sink | Sequence[Buffer]
+    summary: str
+    rows: int | None = None
+    columns: Sequence[tuple[str, str]] = ()
+
+
+class Codec(Protocol):
+    """What each module of this package offers."""
+
+    #: `_xcom_type` of its references.
+    TYPE: str
+    #: Extension of its object keys.
+    EXTENSION: str
+    #: Content type of its objects.
+    CONTENT_TYPE: str
+
+    def encode(self, value: Any) -> Payload:
+        """Encodes a value. TypeError when it can't be kept exactly, naming the place."""
+
+    def decode(self, data: memoryview) -> Any:
+        """Decodes the verified bytes of an object."""
+
+
+# Full name of a type -> module. Those whose values always go to the store.
+_BY_CLASS = {
+    "builtins.bytes": "binary",
+    "numpy.ndarray": "numpy_",
+    "pandas.DataFrame": "pandas_",  # pandas 3
+    "pandas.core.frame.DataFrame": "pandas_",  # pandas 1 and 2
+}
+_BY_TYPE = {
+    "bytes": "binary",
+    "json": "json_",
+    "document": "document",
+    "numpy.ndarray": "numpy_",
+    "pandas.DataFrame": "pandas_",
+}
+
+
+def class_name(cls: type) -> str:
+    """The full name of a class, by which codecs are found."""
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def for_value(value: Any) -> Codec | None:
+    """The codec of a value that always goes to the store; None for all others."""
+    module = _BY_CLASS.get(class_name(type(value)))
+    return _load(module) if module is not None else None
+
+
+def for_type(name: str) -> Codec | None:
+    """The codec of an `_xcom_type`; None when this release has none."""
+    module = _BY_TYPE.get(name)
+    return _load(module) if module is not None else None
+
+
+def base_of(cls: type) -> str:
+    """The name of a registered type that a class inherits from; empty when there is none."""
+    for base in cls.__mro__[1:]:
+        if class_name(base) in _BY_CLASS:
+            return f"{base.__module__.partition('.')[0]}.{base.__qualname__}"
+    return ""
+
+
+def _load(module: str) -> Codec:
+    from importlib import import_module
+
+    codec: Codec = import_module(f"airfreight.values.{module}")  # type: ignore[assignment]
+    return codec
+
+
+def human_bytes(size: int) -> str:
+    """A size for people, in decimal units: "29.2 MB"."""
+    number = float(size)
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if number < 1000:
+            return f"{int(number)} bytes" if unit == "bytes" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} TB"

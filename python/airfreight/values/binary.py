@@ -1,0 +1,19 @@
+"""`bytes`, as they are."""
+
+from __future__ import annotations
+
+from airfreight.values import Payload, human_bytes
+
+TYPE = "bytes"
+EXTENSION = "bin"
+CONTENT_TYPE = "application/octet-stream"
+
+
+def encode(value: bytes) -> Payload:
+    """Encodes without a copy."""
+    return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))}")
+
+
+def decode(data: memoryview) -> bytes:
+    """Decodes with the one copy that a `bytes` object needs."""
+    return data.tobytes()
