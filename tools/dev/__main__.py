@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from tools.dev import lint, setup, verbs
+from tools.dev import docs, lint, setup, verbs
 from tools.dev.base import DevError, Stages, say
 
 
@@ -16,9 +16,16 @@ def _lint(arguments: argparse.Namespace) -> int:
     stages.stage("clang-format", lambda: lint.format_cxx(fix=arguments.fix))
     stages.stage("python", lambda: lint.python(fix=arguments.fix))
     stages.stage("shellcheck", lint.shell)
+    stages.stage("docs", docs.check)
     if not arguments.fix:
         stages.stage("clang-tidy", lint.tidy)
     return stages.finish()
+
+
+def _docs(arguments: argparse.Namespace) -> int:
+    del arguments
+    docs.write()
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -43,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     formatting.add_argument("--fix", action="store_true", help="rewrite what can be")
     formatting.set_defaults(work=_lint)
     add("wheel", "Build the portable wheel into dist/.").set_defaults(work=verbs.wheel)
+    add("docs", "Write the pages that are made from the code.").set_defaults(work=_docs)
     add("fuzz", "Run each fuzz target for a minute.").set_defaults(work=verbs.fuzz)
     return parser
 

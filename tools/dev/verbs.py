@@ -7,7 +7,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from tools.dev import build, lint
+from tools.dev import build, docs, lint
 from tools.dev import setup as installing
 from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, Stages, run, say
 
@@ -102,6 +102,7 @@ def _lint() -> None:
     lint.format_cxx(fix=False)
     lint.python(fix=False)
     lint.shell()
+    docs.check()
 
 
 def _ctest(preset: str) -> None:

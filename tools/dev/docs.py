@@ -1,0 +1,60 @@
+"""`./dev docs`: the pages that are made from the code, so that they cannot disagree with it."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from types import ModuleType
+
+from tools.dev.base import ROOT, DevError
+
+SETTINGS_PAGE = ROOT / "docs" / "settings.md"
+
+_HEAD = """\
+# Settings
+
+Section `[airfreight]` of `airflow.cfg`; each also as the environment variable that is named with it. `airflow config list` shows
+them. This page is made from `python/airfreight/options.py` by `./dev docs`.
+
+A wrong setting is an ERROR line in the log of every process that imports Airflow, and a `ConfigError` at first use; both name the
+setting, what it was, and a right one. A name that is not a setting is a warning with the nearest one that is.
+"""
+
+
+def _options() -> ModuleType:
+    """`airfreight.options` by its path: importing the package would want it installed."""
+    path = ROOT / "python" / "airfreight" / "options.py"
+    spec = importlib.util.spec_from_file_location("airfreight_options", path)
+    if spec is None or spec.loader is None:
+        raise DevError(f"cannot read {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def settings_page() -> str:
+    """The text of docs/settings.md."""
+    parts = [_HEAD]
+    for option in _options().OPTIONS:
+        lines = [f"## `{option.name}`", "", option.description, ""]
+        lines.append(f"- variable: `{option.environment_name}`")
+        if option.choices:
+            lines.append("- one of: " + ", ".join(f"`{choice}`" for choice in option.choices))
+        else:
+            lines.append(f"- kind: {option.kind}")
+        lines.append(f"- default: `{option.default}`" if option.default else "- default: not set")
+        lines.append(f"- example: `{option.example}`")
+        parts.append("\n".join(lines) + "\n")
+    return "\n".join(parts)
+
+
+def write() -> None:
+    """Write the pages."""
+    SETTINGS_PAGE.write_text(settings_page())
+
+
+def check() -> None:
+    """Raise when a page is not what the code makes of it."""
+    if not SETTINGS_PAGE.exists() or SETTINGS_PAGE.read_text() != settings_page():
+        raise DevError("docs/settings.md is not what the code says: run ./dev docs and commit it")
