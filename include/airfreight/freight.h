@@ -6,10 +6,8 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -51,6 +49,9 @@ struct NamedStore {
 class Freight {
  public:
   Freight(std::vector<NamedStore> stores, Policy policy, std::string owner = {});
+  Freight(const Freight&) = delete;
+  Freight& operator=(const Freight&) = delete;
+  ~Freight();
 
   /// Writes `body` as the value of `coordinate` and returns the reference for the row, once the
   /// store has confirmed. One request when nothing lies there yet; on a conflict one HEAD and one
@@ -74,20 +75,12 @@ class Freight {
   const std::vector<NamedStore>& stores() const { return stores_; }
 
  private:
-  struct Written {
-    std::string store;
-    std::string key;
-    std::string version;
-    std::string write;
-  };
-  /// The store that a reference may be read from and the key in it, or why not.
-  Result<std::pair<const NamedStore*, std::string>> Locate(const Reference& reference) const;
+  class Ledger;
 
   std::vector<NamedStore> stores_;
   Policy policy_;
   std::string owner_;
-  std::mutex mutex_;
-  std::unordered_map<std::string, Written> written_;  // By Coordinate::Hash(), this process's own.
+  std::unique_ptr<Ledger> ledger_;  // What this process itself has written.
 };
 
 }  // namespace airfreight
