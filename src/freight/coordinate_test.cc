@@ -395,6 +395,13 @@ TEST(CoordinateTest, LongestKeyFitsEveryStoreUnderTheLongestPrefix) {
   }
 }
 
+TEST(CoordinateTest, LongestKeyIsThatOfTheSpecification) {
+  const std::string full(200, 'a');
+  const Coordinate coordinate{full, full, full, Instance::Write(std::string(40, 'a')), "", full};
+  EXPECT_EQ(KeyOf(coordinate, "abcdefghijklmnop").size(), 872U);
+  EXPECT_LE(kMaxPrefixBytes + 1 + 872, kMaxKeyBytes);
+}
+
 TEST(CoordinateTest, WhatADatabaseCannotKeepIsRefusedByName) {
   const auto message = [](const Coordinate& coordinate) {
     Result<std::string> key = coordinate.ObjectKey("json");

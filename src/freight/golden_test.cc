@@ -1,0 +1,128 @@
+// The golden files of formats/: what every release must go on to read and to compute.
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "airfreight/coordinate.h"
+#include "airfreight/reference.h"
+
+namespace airfreight {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+fs::path Golden() { return fs::path(AIRFREIGHT_SOURCE_DIR) / "formats" / "golden"; }
+
+std::string ReadFile(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  EXPECT_TRUE(in) << path;
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+Coordinate CoordinateOf(const Json& fields) {
+  Coordinate c;
+  c.dag = fields.at("dag");
+  c.run = fields.at("run");
+  c.task = fields.at("task");
+  if (fields.contains("map")) c.instance = Instance::Map(fields.at("map"));
+  if (fields.contains("ti")) c.instance = Instance::Ti(fields.at("ti"));
+  if (fields.contains("writer")) c.instance = Instance::Write(fields.at("writer"));
+  if (fields.contains("put")) {
+    c.put_name = fields.at("put");
+  } else {
+    c.key = fields.at("key");
+  }
+  return c;
+}
+
+TEST(GoldenTest, KeysAndHashesOfVersionOneNeverChange) {
+  const Json golden = Json::parse(ReadFile(Golden() / "key" / "v1.json"));
+  EXPECT_GE(golden.at("keys").size(), 40U);
+  for (const Json& item : golden.at("keys")) {
+    const Coordinate coordinate = CoordinateOf(item.at("coordinate"));
+    const std::string extension = item.at("extension");
+    const std::string object_key = item.at("object_key");
+    EXPECT_EQ(coordinate.ObjectKey(extension).value_or("none"), object_key);
+    EXPECT_EQ(coordinate.Hash(), item.at("hash")) << object_key;
+    std::string read_extension;
+    Result<Coordinate> back = Coordinate::FromObjectKey(object_key, &read_extension);
+    EXPECT_EQ(read_extension, extension);
+    if (item.at("decodes").get<bool>()) {
+      ASSERT_TRUE(back) << object_key;
+      EXPECT_EQ(*back, coordinate) << object_key;
+    } else {
+      ASSERT_FALSE(back) << object_key;
+      EXPECT_EQ(back.error().code, ErrorCode::kNotFound) << object_key;
+    }
+  }
+  EXPECT_GE(golden.at("not_keys").size(), 20U);
+  for (const Json& item : golden.at("not_keys")) {
+    Result<Coordinate> back = Coordinate::FromObjectKey(item.get<std::string>());
+    ASSERT_FALSE(back) << item;
+    EXPECT_EQ(back.error().code, ErrorCode::kInvalid) << item;
+  }
+}
+
+std::string TextOr(const Json& fields, const char* name) {
+  return fields.contains(name) ? fields.at(name).get<std::string>() : std::string();
+}
+
+void ExpectFields(const Reference& r, const Json& fields) {
+  EXPECT_EQ(r.backend, fields.at("_xcom_backend"));
+  EXPECT_EQ(r.type, fields.at("_xcom_type"));
+  EXPECT_EQ(r.store, fields.at("store"));
+  EXPECT_EQ(r.uri, fields.at("uri"));
+  EXPECT_EQ(r.coordinate, CoordinateOf(fields));
+  EXPECT_EQ(r.attempt, fields.value("attempt", int64_t{0}));
+  EXPECT_EQ(r.rows.has_value(), fields.contains("rows"));
+  EXPECT_EQ(r.rows.value_or(0), fields.value("rows", int64_t{0}));
+  EXPECT_EQ(r.size_bytes, fields.at("size_bytes").get<uint64_t>());
+  EXPECT_EQ(r.digest, fields.at("digest"));
+  EXPECT_EQ(r.etag, TextOr(fields, "etag"));
+  EXPECT_EQ(r.summary, TextOr(fields, "summary"));
+  EXPECT_EQ(Json(r.columns), fields.value("columns", Json::array()));
+  EXPECT_EQ(r.columns_cut, fields.value("columns_cut", false));
+  EXPECT_EQ(r.written, fields.at("written"));
+  EXPECT_EQ(r.write, fields.at("write"));
+  EXPECT_EQ(r.owner, TextOr(fields, "owner"));
+  EXPECT_EQ(r.signature, TextOr(fields, "sig"));
+}
+
+TEST(GoldenTest, RowsOfVersionOneAreReadForEver) {
+  size_t count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(Golden() / "reference" / "v1")) {
+    if (entry.path().extension() != ".json") continue;
+    ++count;
+    SCOPED_TRACE(entry.path().filename());
+    std::string row = ReadFile(entry.path());
+    ASSERT_TRUE(row.ends_with('\n'));
+    row.pop_back();
+    fs::path expected_path = entry.path();
+    const Json expected = Json::parse(ReadFile(expected_path.replace_extension(".expected")));
+    Result<Reference> r = Reference::Parse(row);
+    if (expected.contains("error")) {
+      ASSERT_FALSE(r);
+      EXPECT_EQ(ErrorCodeName(r.error().code), expected.at("error").get<std::string>());
+      continue;
+    }
+    ASSERT_TRUE(r) << r.error().ToString();
+    ExpectFields(*r, expected);
+    Result<std::string> written = r->ToJson();
+    ASSERT_TRUE(written) << written.error().ToString();
+    EXPECT_EQ(*written == row, expected.value("canonical", false));
+
+    // A reference's URI ends with the key of its own coordinate.
+    const std::string extension = r->uri.substr(r->uri.rfind('.') + 1);
+    EXPECT_TRUE(r->uri.ends_with("/" + r->coordinate.ObjectKey(extension).value_or("none")));
+  }
+  EXPECT_GE(count, 15U);
+}
+
+}  // namespace
+}  // namespace airfreight
