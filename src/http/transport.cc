@@ -13,7 +13,7 @@ constexpr size_t kFirstChunk = size_t{512} << 10;
 }  // namespace
 
 Status BufferSink::Begin(const HttpResponse& head) {
-  const uint64_t length = head.content_length.value_or(0);
+  const uint64_t length = head.content_length.value_or(std::min(expected_, limit_));
   if (length > limit_) {
     return Fail(ErrorCode::kTooLarge,
                 fmt::format("the answer has {} bytes, the limit is {}", length, limit_));

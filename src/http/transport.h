@@ -51,7 +51,9 @@ class ResponseSink {
 class BufferSink final : public ResponseSink {
  public:
   /// \param limit longest body that is taken: above it the transfer ends with TooLarge.
-  explicit BufferSink(uint64_t limit = UINT64_MAX) : limit_(limit) {}
+  /// \param expected a guess for answers that do not say how long they are; not bounding.
+  explicit BufferSink(uint64_t limit = UINT64_MAX, uint64_t expected = 0)
+      : limit_(limit), expected_(expected) {}
 
   Status Begin(const HttpResponse& head) override;
   Status Write(ByteView bytes) override;
@@ -61,6 +63,7 @@ class BufferSink final : public ResponseSink {
 
  private:
   uint64_t limit_;
+  uint64_t expected_;
   Buffer buffer_;
 };
 

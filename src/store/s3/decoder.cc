@@ -1,0 +1,307 @@
+#include "store/s3/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "base/percent.h"
+#include "base/time.h"
+#include "store/checks.h"
+
+namespace airfreight::s3 {
+namespace {
+
+// A server that asks for more is down, not busy; the retry layer has a budget of its own.
+constexpr double kMaxRetryAfter = 300;
+// S3 refuses a request whose clock is more than this off
+// (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
+constexpr int64_t kMaxSkewSeconds = 15 * 60;
+constexpr std::string_view kMetaPrefix = "x-amz-meta-";
+
+struct Meaning {
+  std::string_view service_code;
+  ErrorCode code;
+  bool retryable;
+  std::string_view advice;
+};
+
+// Codes that say more than their status
+// (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList).
+constexpr auto kMeanings = std::to_array<Meaning>({
+    {"SlowDown", ErrorCode::kThrottled, true, ""},
+    {"Throttling", ErrorCode::kThrottled, true, ""},
+    {"ThrottlingException", ErrorCode::kThrottled, true, ""},
+    {"TooManyRequests", ErrorCode::kThrottled, true, ""},
+    {"RequestLimitExceeded", ErrorCode::kThrottled, true, ""},
+    {"BandwidthLimitExceeded", ErrorCode::kThrottled, true, ""},
+    {"InternalError", ErrorCode::kUnavailable, true, ""},
+    {"ServiceUnavailable", ErrorCode::kUnavailable, true, ""},
+    // A 400 about a connection on which nothing came for too long.
+    {"RequestTimeout", ErrorCode::kUnavailable, true, ""},
+    {"IncompleteBody", ErrorCode::kUnavailable, true, ""},
+    // The bytes were damaged on their way.
+    {"BadDigest", ErrorCode::kUnavailable, true, ""},
+    {"XAmzContentSHA256Mismatch", ErrorCode::kUnavailable, true, ""},
+    // Another write of the same key was under way
+    // (docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html).
+    {"ConditionalRequestConflict", ErrorCode::kUnavailable, true, ""},
+    {"OperationAborted", ErrorCode::kUnavailable, true, ""},
+    {"PreconditionFailed", ErrorCode::kConditionFailed, false, ""},
+    {"NotImplemented", ErrorCode::kUnsupported, false,
+     "if it is about If-None-Match or If-Match, set conditional_writes = never"},
+    {"EntityTooLarge", ErrorCode::kTooLarge, false, ""},
+    {"KeyTooLongError", ErrorCode::kInvalid, false, ""},
+    {"InvalidRange", ErrorCode::kInvalid, false, ""},
+    {"InvalidBucketName", ErrorCode::kInvalid, false, ""},
+    {"InvalidAccessKeyId", ErrorCode::kDenied, false,
+     "the store does not know this access key id: is it meant for another endpoint or account?"},
+    {"SignatureDoesNotMatch", ErrorCode::kDenied, false,
+     "the secret access key does not belong to the access key id, or a proxy changes requests"},
+    {"ExpiredToken", ErrorCode::kDenied, false,
+     "the session token has expired: get new credentials"},
+    {"TokenRefreshRequired", ErrorCode::kDenied, false,
+     "the session token has expired: get new credentials"},
+    {"InvalidToken", ErrorCode::kDenied, false,
+     "the session token is not right: temporary keys need theirs, long-term keys have none"},
+    {"RequestTimeTooSkewed", ErrorCode::kDenied, false, "set this machine's clock"},
+    {"AllAccessDisabled", ErrorCode::kDenied, false, ""},
+    {"AccountProblem", ErrorCode::kDenied, false, ""},
+    {"InvalidObjectState", ErrorCode::kDenied, false,
+     "the object lies in an archive class; restore it first"},
+    {"PermanentRedirect", ErrorCode::kInvalid, false, "set region to the bucket's"},
+    {"AuthorizationHeaderMalformed", ErrorCode::kInvalid, false, "set region to the bucket's"},
+});
+
+bool IsRead(Operation operation) {
+  return operation == Operation::kGet || operation == Operation::kHead;
+}
+
+// By the status alone.
+Meaning MeaningOf(const FailedAnswer& answer) {
+  switch (answer.status) {
+    case 304:
+    case 412:
+      return {"", ErrorCode::kConditionFailed, false, ""};
+    case 401:
+      return {"", ErrorCode::kDenied, false, ""};
+    case 403:
+      if (IsRead(answer.operation) &&
+          (!answer.document || answer.document->code == "AccessDenied")) {
+        return {"", ErrorCode::kNotFoundOrDenied, false,
+                "the object is not there, or these credentials may not read it: without "
+                "s3:ListBucket the store does not say which"};
+      }
+      return {"", ErrorCode::kDenied, false, ""};
+    case 404:
+      return {"", ErrorCode::kNotFound, false, ""};
+    case 407:
+      return {"", ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
+    case 408:
+      return {"", ErrorCode::kUnavailable, true, ""};
+    case 409:
+      return {"", ErrorCode::kUnavailable, true, ""};
+    case 413:
+      return {"", ErrorCode::kTooLarge, false, ""};
+    case 429:
+      return {"", ErrorCode::kThrottled, true, ""};
+    case 501:
+      return {"", ErrorCode::kUnsupported, false, ""};
+    default:
+      break;
+  }
+  if (answer.status >= 500) return {"", ErrorCode::kUnavailable, true, ""};
+  if (answer.status >= 400) return {"", ErrorCode::kInvalid, false, ""};
+  if (answer.status >= 300) {
+    return {"", ErrorCode::kInvalid, false,
+            "the store sends elsewhere: set region or endpoint_url"};
+  }
+  return {"", ErrorCode::kInternal, false, ""};
+}
+
+double RetryAfter(std::string_view text, int64_t now) {
+  if (const auto seconds = ParseDecimal(text)) {
+    return std::min(kMaxRetryAfter, static_cast<double>(*seconds));
+  }
+  if (const auto date = ParseHttpDate(text)) {
+    return std::clamp(static_cast<double>(*date - now), 0.0, kMaxRetryAfter);
+  }
+  return 0;
+}
+
+// The text of a server's error for a message, without what could break a log line. Quotes go: it is
+// a sentence.
+std::string Clean(std::string_view text) {
+  std::string quoted = Quoted(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
+bool ParseXml(std::string_view text, pugi::xml_document& document) {
+  // Answers may begin with blanks, by which a server keeps the connection alive.
+  return document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+}
+
+std::string Child(const pugi::xml_node& node, const char* name) {
+  return node.child(name).text().get();
+}
+
+tl::unexpected<Error> Malformed(std::string_view what) {
+  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not S3's: {}", what));
+}
+
+}  // namespace
+
+std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
+  pugi::xml_document document;
+  if (text.empty() || !ParseXml(text, document)) return std::nullopt;
+  pugi::xml_node error = document.child("Error");
+  // Some servers wrap it as other services of AWS do.
+  if (!error) error = document.child("ErrorResponse").child("Error");
+  if (!error) return std::nullopt;
+  return ErrorDocument{Child(error, "Code"), Child(error, "Message"), Child(error, "Region"),
+                       Child(error, "RequestId")};
+}
+
+Error DecodeError(const FailedAnswer& answer, int64_t now) {
+  const std::string service_code = answer.document ? answer.document->code : std::string();
+  Meaning meaning = MeaningOf(answer);
+  for (const Meaning& known : kMeanings) {
+    if (known.service_code == service_code) meaning = known;
+  }
+
+  Error error;
+  error.code = meaning.code;
+  error.retryable = meaning.retryable;
+  error.http_status = answer.status;
+  error.service_code = Clean(service_code).substr(0, 64);
+  error.request_id = answer.headers->Get("x-amz-request-id");
+  if (error.request_id.empty() && answer.document) error.request_id = answer.document->request_id;
+  error.request_id = Clean(error.request_id).substr(0, 128);
+  if (error.retryable)
+    error.retry_after_seconds = RetryAfter(answer.headers->Get("retry-after"), now);
+
+  if (service_code == "NoSuchBucket") {
+    error.code = ErrorCode::kInvalid;
+    error.retryable = false;
+    error.message = fmt::format(
+        "the bucket '{}' does not exist at this endpoint; create it, or correct the store's URI",
+        answer.bucket);
+    return error;
+  }
+  // If-Match on what is not there (API_PutObject.html, "If-Match").
+  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation)) {
+    error.code = ErrorCode::kConditionFailed;
+  }
+
+  std::string said = answer.document ? Clean(answer.document->message) : std::string();
+  if (said.empty()) {
+    switch (error.code) {
+      case ErrorCode::kNotFound:
+        said = "no such object";
+        break;
+      case ErrorCode::kConditionFailed:
+        said = "the condition of the request does not hold";
+        break;
+      case ErrorCode::kNotFoundOrDenied:
+        break;
+      default:
+        said = "the store answered without an explanation";
+        break;
+    }
+  }
+  while (said.ends_with('.')) said.pop_back();
+  if (!said.empty() && !meaning.advice.empty()) said += ": ";
+  error.message = said + std::string(meaning.advice);
+  return error;
+}
+
+Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region, int64_t now) {
+  const std::string_view code = answer.document ? std::string_view(answer.document->code) : "";
+  // Without a body, as HEAD has it, a status must do.
+  const bool headless = !answer.document.has_value();
+
+  if (answer.status == 301 || answer.status == 307 || answer.status == 400 ||
+      answer.status == 403) {
+    std::string hint(answer.headers->Get("x-amz-bucket-region"));
+    if (hint.empty() && answer.document) hint = answer.document->region;
+    // A hint is part of a host name at once: only what could be a region's is one.
+    if (!hint.empty() && hint != region && AwsEndpoint(hint)) {
+      return {Correction::Kind::kRegion, hint, 0};
+    }
+  }
+  if (code == "RequestTimeTooSkewed" || (headless && answer.status == 403)) {
+    const auto server_time = ParseHttpDate(answer.headers->Get("date"));
+    if (server_time && std::abs(*server_time - now) >= kMaxSkewSeconds) {
+      return {Correction::Kind::kClock, "", *server_time};
+    }
+  }
+  if (code == "ExpiredToken" || code == "TokenRefreshRequired") {
+    return {Correction::Kind::kCredentials, "", 0};
+  }
+  return {};
+}
+
+Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
+  ObjectInfo info;
+  info.key = key;
+  std::optional<uint64_t> size = response.content_length;
+  if (response.status == 206) {
+    const std::string_view range = response.headers.Get("content-range");
+    const size_t slash = range.find('/');
+    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
+    if (!size) return Malformed("a part without the whole's length");
+  }
+  info.size = size.value_or(0);
+  info.version = response.headers.Get("etag");
+  if (info.version.empty()) return Malformed("no ETag");
+  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
+  for (const auto& [name, value] : response.headers) {
+    if (!EqualsIgnoreCase(std::string_view(name).substr(0, kMetaPrefix.size()), kMetaPrefix)) {
+      continue;
+    }
+    std::string lower = name.substr(kMetaPrefix.size());
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    info.metadata[lower] = value;
+  }
+  return info;
+}
+
+Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
+  pugi::xml_document document;
+  if (!ParseXml(text, document)) return Malformed("a list that is no XML");
+  const pugi::xml_node list = document.child("ListBucketResult");
+  if (!list) return Malformed("a list without ListBucketResult");
+
+  // Servers that do not know the encoding leave it out, and keys as they are.
+  const bool encoded = Child(list, "EncodingType") == "url";
+  ListPage page;
+  for (const pugi::xml_node& entry : list.children("Contents")) {
+    ObjectInfo info;
+    std::string key = Child(entry, "Key");
+    if (encoded) {
+      // As in a form: a blank is '+', a plus is %2B.
+      std::replace(key.begin(), key.end(), '+', ' ');
+      auto decoded = PercentDecode(key);
+      if (!decoded) return Malformed("a key that is not percent-encoded");
+      key = *std::move(decoded);
+    }
+    if (!key.starts_with(root)) return Malformed("a list of keys that were not asked for");
+    const auto size = ParseDecimal(Child(entry, "Size"));
+    if (!size) return Malformed("an object without a size");
+    info.key = key.substr(root.size());
+    info.size = *size;
+    info.version = Child(entry, "ETag");
+    info.modified_unix = ParseIso8601(Child(entry, "LastModified")).value_or(0);
+    page.objects.push_back(std::move(info));
+  }
+  if (Child(list, "IsTruncated") == "true") {
+    page.next_token = Child(list, "NextContinuationToken");
+    if (page.next_token.empty()) return Malformed("a list that goes on without saying where");
+  }
+  return page;
+}
+
+}  // namespace airfreight::s3

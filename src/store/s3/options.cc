@@ -1,0 +1,137 @@
+#include "store/s3/options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "store/checks.h"
+#include "store/s3/credentials.h"
+
+namespace airfreight::s3 {
+namespace {
+
+constexpr char kDefaultRegion[] = "us-east-1";
+
+std::string TakeText(StoreSettings& settings, const std::string& name) {
+  auto node = settings.extract(name);
+  return node.empty() ? std::string() : std::move(node.mapped());
+}
+
+std::optional<std::string> TakeOptional(StoreSettings& settings, const std::string& name) {
+  std::string text = TakeText(settings, name);
+  if (text.empty()) return std::nullopt;
+  return text;
+}
+
+template <typename T>
+Result<T> TakeChoice(StoreSettings& settings, const std::string& name, T fallback,
+                     std::initializer_list<std::pair<std::string_view, T>> choices) {
+  const std::string text = TakeText(settings, name);
+  if (text.empty()) return fallback;
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (text == word) return value;
+    words.push_back(word);
+  }
+  return Fail(ErrorCode::kInvalid, fmt::format("setting {} is {}; right is one of {}", name,
+                                               Quoted(text), fmt::join(words, ", ")));
+}
+
+}  // namespace
+
+Result<S3Options> ParseS3Options(const StoreSettings& settings) {
+  StoreSettings rest = settings;
+  S3Options options;
+  options.endpoint_url = TakeText(rest, "endpoint_url");
+  options.region = TakeText(rest, "region");
+  options.profile = TakeText(rest, "profile");
+  const auto access_key_id = TakeOptional(rest, "access_key_id");
+  const auto secret_access_key = TakeOptional(rest, "secret_access_key");
+  const auto session_token = TakeOptional(rest, "session_token");
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.credentials,
+                              MakeCredentials(access_key_id, secret_access_key, session_token,
+                                              "the settings access_key_id, secret_access_key"));
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.addressing_style,
+                              TakeChoice(rest, "addressing_style", AddressingStyle::kAuto,
+                                         {{"auto", AddressingStyle::kAuto},
+                                          {"path", AddressingStyle::kPath},
+                                          {"virtual", AddressingStyle::kVirtual}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.payload_signing,
+                              TakeChoice(rest, "payload_signing", PayloadSigning::kAuto,
+                                         {{"auto", PayloadSigning::kAuto},
+                                          {"always", PayloadSigning::kAlways},
+                                          {"never", PayloadSigning::kNever}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      options.conditional_writes,
+      TakeChoice(rest, "conditional_writes", true, {{"auto", true}, {"never", false}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      options.request_payer,
+      TakeChoice(rest, "request_payer", false, {{"requester", true}, {"owner", false}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      options.sse,
+      TakeChoice(rest, "sse", std::string(), {{"AES256", "AES256"}, {"aws:kms", "aws:kms"}}));
+  options.sse_kms_key_id = TakeText(rest, "sse_kms_key_id");
+  if (!options.sse_kms_key_id.empty() && options.sse != "aws:kms") {
+    return Fail(ErrorCode::kInvalid, "setting sse_kms_key_id needs sse = aws:kms beside it");
+  }
+
+  CurlTransportOptions& transport = options.transport;
+  transport.ca_bundle = TakeText(rest, "ca_bundle");
+  AIRFREIGHT_ASSIGN_OR_RETURN(transport.verify, TakeBool(rest, "verify", transport.verify));
+  using Seconds = std::chrono::duration<double>;
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      const double connect,
+      TakeSeconds(rest, "connect_timeout", Seconds(transport.connect_timeout).count()));
+  transport.connect_timeout = std::chrono::ceil<std::chrono::milliseconds>(Seconds(connect));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      const double idle,
+      TakeSeconds(rest, "idle_timeout", Seconds(transport.idle_timeout).count()));
+  transport.idle_timeout = std::chrono::ceil<std::chrono::seconds>(Seconds(idle));
+
+  AIRFREIGHT_RETURN_IF_ERROR(
+      RefuseUnknown(rest, "s3",
+                    {"endpoint_url", "region", "profile", "access_key_id", "secret_access_key",
+                     "session_token", "addressing_style", "payload_signing", "conditional_writes",
+                     "request_payer", "sse", "sse_kms_key_id", "ca_bundle", "verify",
+                     "connect_timeout", "idle_timeout", "retry_timeout", "max_attempts"}));
+  if (!options.endpoint_url.empty()) {
+    AIRFREIGHT_RETURN_IF_ERROR(
+        ParseEndpoint(options.endpoint_url, "setting endpoint_url").map([](const Endpoint&) {}));
+  }
+  if (!options.region.empty()) {
+    AIRFREIGHT_RETURN_IF_ERROR(AwsEndpoint(options.region).map([](const Endpoint&) {}));
+  }
+  return options;
+}
+
+Result<Endpoint> ResolveEndpoint(const S3Options& options, const Profile& profile,
+                                 const std::string& region, const Environment& environment) {
+  if (!options.endpoint_url.empty()) {
+    return ParseEndpoint(options.endpoint_url, "setting endpoint_url");
+  }
+  if (environment.variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").value_or("") != "true") {
+    for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}) {
+      if (const auto url = environment.variable(name)) return ParseEndpoint(*url, name);
+    }
+    if (profile.endpoint_url) {
+      return ParseEndpoint(*profile.endpoint_url,
+                           fmt::format("endpoint_url of profile '{}'", profile.name));
+    }
+  }
+  return AwsEndpoint(region);
+}
+
+std::string ResolveRegion(const S3Options& options, const Profile& profile,
+                          const Environment& environment) {
+  if (!options.region.empty()) return options.region;
+  for (const char* name : {"AWS_REGION", "AWS_DEFAULT_REGION"}) {
+    if (auto region = environment.variable(name)) return *std::move(region);
+  }
+  return profile.Find("region").value_or(kDefaultRegion);
+}
+
+}  // namespace airfreight::s3

@@ -1,0 +1,124 @@
+#include "store/s3/sigv4.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/digest.h"
+#include "base/hex.h"
+#include "base/percent.h"
+#include "base/time.h"
+
+namespace airfreight::s3 {
+namespace {
+
+constexpr std::string_view kAlgorithm = "AWS4-HMAC-SHA256";
+
+std::string Lower(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
+// Without blanks at the ends, with one for each run of them inside
+// (docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html).
+std::string CanonicalValue(std::string_view value) {
+  std::string canonical;
+  bool blank = false;
+  for (const char c : value) {
+    if (c == ' ' || c == '\t') {
+      blank = true;
+      continue;
+    }
+    if (blank && !canonical.empty()) canonical += ' ';
+    blank = false;
+    canonical += c;
+  }
+  return canonical;
+}
+
+std::vector<Headers::Field> SortedHeaders(const Headers& headers) {
+  std::vector<Headers::Field> sorted;
+  for (const auto& [name, value] : headers) sorted.emplace_back(Lower(name), CanonicalValue(value));
+  std::sort(sorted.begin(), sorted.end());
+  return sorted;
+}
+
+std::string Day(const SigningScope& scope) {
+  return FormatBasicIso8601(scope.unix_seconds).substr(0, 8);
+}
+
+std::string ScopeText(const SigningScope& scope) {
+  return fmt::format("{}/{}/{}/aws4_request", Day(scope), scope.region, scope.service);
+}
+
+}  // namespace
+
+std::string PayloadHash(const Body& body) {
+  if (body.size() == 0) return std::string(kEmptyPayloadHash);
+  // The digest's text has its kind in front: "sha256:<hex>".
+  const std::string digest = DigestOf(DigestKind::kSha256, body);
+  return digest.substr(digest.find(':') + 1);
+}
+
+std::string CanonicalQuery(const Query& query) {
+  // Sorted in encoded form: that is how the server sees them.
+  Query encoded;
+  for (const auto& [name, value] : query) {
+    encoded.emplace_back(PercentEncode(name, kUriUnreserved), PercentEncode(value, kUriUnreserved));
+  }
+  std::sort(encoded.begin(), encoded.end());
+  std::string text;
+  for (const auto& [name, value] : encoded) {
+    text += fmt::format("{}{}={}", text.empty() ? "" : "&", name, value);
+  }
+  return text;
+}
+
+std::string SignedHeaderNames(const Headers& headers) {
+  std::string names;
+  for (const auto& [name, value] : SortedHeaders(headers)) {
+    if (!names.empty()) names += ';';
+    names += name;
+  }
+  return names;
+}
+
+std::string CanonicalRequest(const SignedParts& parts) {
+  std::string text =
+      fmt::format("{}\n{}\n{}\n", parts.method, parts.canonical_uri, CanonicalQuery(parts.query));
+  for (const auto& [name, value] : SortedHeaders(parts.headers)) {
+    text += fmt::format("{}:{}\n", name, value);
+  }
+  text += fmt::format("\n{}\n{}", SignedHeaderNames(parts.headers), parts.payload_hash);
+  return text;
+}
+
+std::string StringToSign(std::string_view canonical_request, const SigningScope& scope) {
+  return fmt::format("{}\n{}\n{}\n{}", kAlgorithm, FormatBasicIso8601(scope.unix_seconds),
+                     ScopeText(scope), HexEncode(Sha256(AsBytes(canonical_request))));
+}
+
+std::string Signature(const Secret& secret_access_key, std::string_view string_to_sign,
+                      const SigningScope& scope) {
+  const Secret seed("AWS4" + std::string(secret_access_key.Reveal()));
+  Sha256Value key = HmacSha256(AsBytes(seed.Reveal()), AsBytes(Day(scope)));
+  for (const std::string_view part :
+       {std::string_view(scope.region), std::string_view(scope.service),
+        std::string_view("aws4_request"), string_to_sign}) {
+    key = HmacSha256(key, AsBytes(part));
+  }
+  return HexEncode(key);
+}
+
+std::string Authorization(const SignedParts& parts, const Credentials& credentials,
+                          const SigningScope& scope) {
+  return fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kAlgorithm,
+                     credentials.access_key_id, ScopeText(scope), SignedHeaderNames(parts.headers),
+                     Signature(credentials.secret_access_key,
+                               StringToSign(CanonicalRequest(parts), scope), scope));
+}
+
+}  // namespace airfreight::s3
