@@ -81,7 +81,7 @@ class Encoder:
         """Returns the JSON form of a value."""
         kind = type(value)
         if kind is str:
-            return value if _is_plain_text(value) else self._tag("~str", _text_to_base64(value))
+            return value if is_plain_text(value) else self._tag("~str", _text_to_base64(value))
         if kind is bool or value is None:
             return value
         if kind is int:
@@ -110,7 +110,7 @@ class Encoder:
         if name == "airfreight.reference.Reference":
             return self._tag("~ref", value.to_dict())
         if name == "zoneinfo.ZoneInfo":
-            return self._tag("~tz", _zone(value, kind))
+            return self._tag("~tz", pack_zone(value, kind))
         if name.startswith("numpy.") and hasattr(value, "dtype") and hasattr(value, "tobytes"):
             scalar = _numpy_scalar(value)
             if scalar is not None:
@@ -254,7 +254,8 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
 # --- What stands for itself -----------------------------------------------------------------------
 
 
-def _is_plain_text(text: str) -> bool:
+def is_plain_text(text: str) -> bool:
+    """Whether every database keeps a text: no NUL, no lone surrogate."""
     if "\x00" in text:
         return False
     if text.isascii():
@@ -277,7 +278,7 @@ def _is_plain_dict(value: dict[Any, Any]) -> bool:
         return False
     if len(value) == 1 and next(iter(value)).startswith("~"):
         return False
-    return all(map(_is_plain_text, value))
+    return all(map(is_plain_text, value))
 
 
 def _shown(key: Any) -> str:
@@ -309,7 +310,8 @@ def _text_to_base64(text: str) -> str:
     return base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
 
 
-def _zone(zone: datetime.tzinfo | None, owner: type) -> Any:
+def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
+    """A time zone of the standard library as JSON; Unsupported, for `owner`, when it is another."""
     if zone is None:
         return None
     if zone is datetime.timezone.utc:
@@ -327,7 +329,8 @@ def _zone(zone: datetime.tzinfo | None, owner: type) -> Any:
     raise Unsupported(owner, f"its time zone is of type {name}, which is not kept exactly")
 
 
-def _unzone(content: Any) -> datetime.tzinfo | None:
+def unpack_zone(content: Any) -> datetime.tzinfo | None:
+    """The inverse of `pack_zone`."""
     if content is None:
         return None
     if content == "utc":
@@ -348,25 +351,20 @@ def _unzone(content: Any) -> datetime.tzinfo | None:
 
 
 def _moment(value: datetime.datetime | datetime.time) -> list[Any]:
-    zone = value.tzinfo
     text = value.replace(tzinfo=None, fold=0).isoformat()
-    return [text, _moment_zone(value, zone), value.fold]
-
-
-def _moment_zone(value: Any, zone: datetime.tzinfo | None) -> Any:
-    return _zone(zone, type(value))
+    return [text, pack_zone(value.tzinfo, type(value)), value.fold]
 
 
 def _undatetime(content: Any, _: LeafReader | None) -> datetime.datetime:
     text, zone, fold = _typed(content, list)
     moment = datetime.datetime.fromisoformat(_typed(text, str))
-    return moment.replace(tzinfo=_unzone(zone), fold=fold)
+    return moment.replace(tzinfo=unpack_zone(zone), fold=fold)
 
 
 def _untime(content: Any, _: LeafReader | None) -> datetime.time:
     text, zone, fold = _typed(content, list)
     moment = datetime.time.fromisoformat(_typed(text, str))
-    return moment.replace(tzinfo=_unzone(zone), fold=fold)
+    return moment.replace(tzinfo=unpack_zone(zone), fold=fold)
 
 
 def _undecimal(content: Any, _: LeafReader | None) -> decimal.Decimal:
@@ -441,7 +439,7 @@ _ENCODERS: dict[type, Callable[[Encoder, Any], tuple[str, Any]]] = {
         "~timedelta",
         [value.days, value.seconds, value.microseconds],
     ),
-    datetime.timezone: lambda _, value: ("~tz", _zone(value, datetime.timezone)),
+    datetime.timezone: lambda _, value: ("~tz", pack_zone(value, datetime.timezone)),
 }
 
 _DECODERS: dict[str, Callable[[Any, LeafReader | None], Any]] = {
@@ -462,6 +460,6 @@ _DECODERS: dict[str, Callable[[Any, LeafReader | None], Any]] = {
     "~date": lambda content, _: datetime.date.fromisoformat(_typed(content, str)),
     "~time": _untime,
     "~timedelta": lambda content, _: datetime.timedelta(*_typed(content, list)),
-    "~tz": lambda content, _: _unzone(content),
+    "~tz": lambda content, _: unpack_zone(content),
     "~numpy": _unnumpy,
 }

@@ -1,0 +1,114 @@
+"""Labels of a frame as JSON: its columns, its index, the categories of a column."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airfreight.values import document
+from airfreight.values._columns import (
+    Refused,
+    from_arrow,
+    from_base64,
+    make_column,
+    to_arrow,
+    to_base64,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+
+def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
+    """Describes an index; with its labels when `inline`, else they lie in columns of the file.
+
+    Raises:
+        Refused: it can't be kept exactly.
+    """
+    import pandas as pd
+
+    packed: dict[str, Any] = {"names": _names(index)}
+    if type(index) is pd.RangeIndex:
+        return packed | {"range": [index.start, index.stop, index.step]}
+    if isinstance(index, pd.MultiIndex):
+        packed["levels"] = index.nlevels
+        if inline:
+            packed["arrays"] = [
+                _labels(index.get_level_values(level)) for level in range(index.nlevels)
+            ]
+    elif inline:
+        packed["arrays"] = [_labels(index)]
+    freq = getattr(index, "freq", None)
+    if freq is not None and isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)):
+        packed["freq"] = _freq(freq)
+    if inline:
+        back = unpack_index(packed, None)
+        if not back.equals(index) or back.dtype != index.dtype:
+            raise Refused("labels of this kind would come back changed")
+    return packed
+
+
+def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Index[Any]:
+    """The inverse; `arrays` are the index's columns when it was not packed inline."""
+    import pandas as pd
+
+    names = document.from_json(packed["names"])
+    if "range" in packed:
+        start, stop, step = packed["range"]
+        return pd.RangeIndex(start, stop, step, name=names[0])
+    if arrays is None:
+        arrays = [_unlabels(labels) for labels in packed["arrays"]]
+    if "levels" in packed:
+        return pd.MultiIndex.from_arrays(arrays, names=names)
+    array = arrays[0]
+    # The dtype is said, because pandas guesses one from objects.
+    index = pd.Index(array, dtype=array.dtype, name=names[0], tupleize_cols=False)
+    if "freq" in packed:
+        index.freq = pd.tseries.frequencies.to_offset(packed["freq"])  # type: ignore[attr-defined]
+    return index
+
+
+def _names(index: pd.Index[Any]) -> Any:
+    try:
+        return document.Encoder().encode(list(index.names))
+    except document.Unsupported as error:
+        raise Refused(f"its name is of type {error.cls.__name__}") from None
+
+
+def _labels(index: pd.Index[Any]) -> dict[str, Any]:
+    """One level: objects as a document, everything else by way of Arrow."""
+    if index.dtype == object:
+        try:
+            return {"objects": document.Encoder().encode(index.tolist())}
+        except document.Unsupported as error:
+            raise Refused(f"a label is of type {error.cls.__name__}") from None
+    column = make_column(index)
+    return {"spec": column.spec, "arrow": to_base64(to_arrow(column, 0, len(index)))}
+
+
+def _unlabels(packed: dict[str, Any]) -> Any:
+    if "objects" in packed:
+        import numpy as np
+
+        labels = document.from_json(packed["objects"])
+        array = np.empty(len(labels), dtype=object)
+        for position, label in enumerate(labels):  # One by one: tuples are labels, not rows.
+            array[position] = label
+        return array
+    return from_arrow(from_base64(packed["arrow"]), packed["spec"])
+
+
+def _freq(freq: Any) -> str:
+    import pandas as pd
+
+    text: str = freq.freqstr
+    try:
+        same = pd.tseries.frequencies.to_offset(text) == freq
+    except ValueError:
+        same = False
+    if not same:
+        raise Refused(
+            f"its frequency {text} is one that its name does not tell in full; drop it with index.freq = None"
+        )
+    return text

@@ -1,0 +1,250 @@
+"""pandas frames as Parquet. Specification of what is added to it: `formats/document.md`, "Frames".
+
+A frame is converted and encoded row group by row group into one native buffer: there is never a
+whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds of
+missing values, attrs) lies in the file's metadata under the key `airfreight`, so that what comes back
+does not depend on the reader's versions of pandas and pyarrow. What can't be kept exactly is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from airfreight.values import Payload, document, human_bytes
+from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
+from airfreight.values._labels import pack_index, unpack_index
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    import pyarrow as pa
+
+TYPE = "pandas.DataFrame"
+EXTENSION = "parquet"
+CONTENT_TYPE = "application/vnd.apache.parquet"
+
+#: Version of our entry in the file's metadata.
+VERSION = 1
+_METADATA_KEY = b"airfreight"
+
+#: Arrow memory of one row group: large enough that Parquet's per-chunk costs vanish, small enough
+#: that one more of it does not show beside the frame.
+_GROUP_BYTES = 16 << 20
+_MIN_GROUP_ROWS = 64 << 10
+_MAX_GROUP_ROWS = 1 << 20
+#: Rows that are looked at to tell whether a column repeats itself.
+_SAMPLE_ROWS = 16 << 10
+#: Parquet's readers and writers hold a page's length in 32 bits; a page takes this many values.
+_BATCH_VALUES = 1024
+_BATCH_BYTES = 64 << 20
+
+
+def encode(value: pd.DataFrame) -> Payload:
+    """Encodes a frame into a native sink.
+
+    Raises:
+        TypeError: a part of it can't be kept exactly; names the column and the reason.
+    """
+    import pandas as pd
+
+    from airfreight._core import Sink
+    from airfreight.config import settings
+
+    if type(value) is not pd.DataFrame:
+        raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
+    columns, index_columns, metadata = _plan(value)
+    sink = Sink()
+    _write(value, [*columns, *index_columns], metadata, sink, settings().compression)
+    size = sink.tell()
+    labels = [(_label(label), describe(column)) for label, column in zip(value.columns, columns, strict=True)]
+    return Payload(
+        body=sink,
+        rows=len(value),
+        columns=labels,
+        summary=_summary(len(value), labels, size),
+    )
+
+
+def decode(data: memoryview) -> pd.DataFrame:
+    """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.ParquetFile(pa.BufferReader(pa.py_buffer(data))).read(use_threads=True)
+    raw = (table.schema.metadata or {}).get(_METADATA_KEY)
+    if raw is None:
+        raise ValueError("the Parquet file has no metadata of Airfreight's")
+    metadata = json.loads(raw)
+    if metadata["version"] > VERSION:
+        from airfreight.errors import NewerFormatError
+
+        raise NewerFormatError(
+            f"the frame was written in version {metadata['version']}; this release reads up to {VERSION}."
+        )
+    specs = [*metadata["columns"], *metadata["index_columns"]]
+    chunks = list(table.columns)
+    del table
+    arrays = []
+    for spec in specs:
+        # Each Arrow column goes as soon as its array is there.
+        arrays.append(from_arrow(chunks.pop(0), spec))
+    count = len(metadata["columns"])
+    index = unpack_index(metadata["index"], arrays[count:])
+    # Positions as labels for now: real ones may be anything, duplicates included.
+    frame = pd.DataFrame(dict(enumerate(arrays[:count])), index=index, copy=False)
+    frame.columns = unpack_index(metadata["labels"], None)
+    frame.attrs = document.from_json(metadata["attrs"])
+    if not metadata["duplicate_labels"]:
+        frame.flags.allows_duplicate_labels = False
+    return frame
+
+
+def _plan(frame: pd.DataFrame) -> tuple[list[Column], list[Column], dict[str, Any]]:
+    """How each column and index level is kept, and what the file's metadata says of it."""
+    import pandas as pd
+
+    columns = []
+    for position, label in enumerate(frame.columns):
+        try:
+            columns.append(make_column(frame.iloc[:, position]))
+        except Refused as error:
+            raise TypeError(f"value: column {_label(label)!r}: {error}") from None
+    try:
+        labels = pack_index(frame.columns)
+    except Refused as error:
+        raise TypeError(f"value: the column labels: {error}") from None
+    try:
+        index = pack_index(frame.index, inline=False)
+        index_columns = []
+        if not index.get("range"):
+            multi = isinstance(frame.index, pd.MultiIndex)
+            index_columns = [
+                make_column(frame.index.get_level_values(level) if multi else frame.index)
+                for level in range(frame.index.nlevels)
+            ]
+    except Refused as error:
+        raise TypeError(f"value: the index: {error}") from None
+    try:
+        attrs = document.Encoder().encode(dict(frame.attrs))
+    except document.Unsupported as error:
+        raise TypeError(f"value.attrs{str(error.as_type_error()).removeprefix('value')}") from None
+    metadata = {
+        "version": VERSION,
+        "pandas": pd.__version__,
+        "columns": [column.spec for column in columns],
+        "index_columns": [column.spec for column in index_columns],
+        "labels": labels,
+        "index": index,
+        "attrs": attrs,
+        "duplicate_labels": frame.flags.allows_duplicate_labels,
+    }
+    return columns, index_columns, metadata
+
+
+def _write(
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    metadata: dict[str, Any],
+    sink: Any,
+    compression: str,
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = len(frame)
+    schema = pa.schema(
+        [
+            pa.field(name, column.type)
+            for name, column in zip(_field_names(frame, columns), columns, strict=True)
+        ],
+        metadata={_METADATA_KEY: document.dump(metadata)},
+    )
+    row_bytes = sum(column.row_bytes for column in columns) or 1
+    group = max(_MIN_GROUP_ROWS, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
+    # Long texts: no lower bound on rows there, because one page must stay far below 2 GiB.
+    group = max(1, min(group, int(4 * _GROUP_BYTES / row_bytes) or 1))
+    widest = max((column.row_bytes for column in columns), default=1)
+    with pq.ParquetWriter(
+        pa.PythonFile(sink, mode="w"),
+        schema,
+        compression=compression,
+        # No statistics: readers of an XCom take all of it, and they cost a sixth of the encoding.
+        write_statistics=False,
+        use_dictionary=_repeating(frame, columns, schema),
+        write_batch_size=max(1, min(_BATCH_VALUES, int(_BATCH_BYTES / widest))),
+        version="2.6",
+    ) as writer:
+        for start in range(0, rows, group) if columns else ():
+            stop = min(start + group, rows)
+            arrays = [_arrow(frame, column, position, start, stop) for position, column in enumerate(columns)]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=group)
+
+
+def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop: int) -> pa.Array:
+    try:
+        return to_arrow(column, start, stop)
+    except Exception as error:
+        import pyarrow as pa
+
+        if not isinstance(error, (pa.ArrowException, TypeError, ValueError, OverflowError)):
+            raise
+        count = frame.shape[1]
+        place = f"column {_label(frame.columns[position])!r}" if position < count else "the index"
+        raise TypeError(
+            f"value: {place}: its values can't be kept in Parquet ({type(error).__name__}: {_first_line(error)})"
+        ) from error
+
+
+def _repeating(frame: pd.DataFrame, columns: Sequence[Column], schema: pa.Schema) -> list[str]:
+    """The fields that a dictionary makes smaller: building one for unique values is time lost."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows = len(frame)
+    start = max(0, (rows - _SAMPLE_ROWS) // 2)
+    stop = min(rows, start + _SAMPLE_ROWS)
+    names = []
+    for position, column in enumerate(columns):
+        if column.dictionary is not None:
+            wanted = column.dictionary
+        else:
+            sample = _arrow(frame, column, position, start, stop)
+            try:
+                wanted = 2 * pc.count_distinct(sample).as_py() < len(sample)
+            except pa.ArrowNotImplementedError:  # Types that Arrow can't count.
+                wanted = False
+        if wanted:
+            names.append(schema.names[position])
+    return names
+
+
+def _field_names(frame: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
+    """Parquet's names: the labels where these are distinct texts, else numbers."""
+    labels = list(frame.columns)
+    plain = (
+        all(type(label) is str and document.is_plain_text(label) for label in labels)
+        and len(set(labels)) == len(labels)
+        and not any(label.startswith("__index_level_") for label in labels)
+    )
+    names = list(labels) if plain else [f"c{position}" for position in range(len(labels))]
+    return names + [f"__index_level_{level}__" for level in range(len(columns) - len(labels))]
+
+
+def _label(label: Any) -> str:
+    text = label if isinstance(label, str) else repr(label)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _first_line(error: BaseException) -> str:
+    # Arrow quotes the value that it stumbled over; a message of ours holds none.
+    return str(error).partition("\n")[0].partition(" with ")[0].partition("'")[0][:200].strip()
+
+
+def _summary(rows: int, labels: Sequence[tuple[str, str]], size: int) -> str:
+    shown = ", ".join(f"{label} {dtype}" for label, dtype in labels[:6])
+    more = ", …" if len(labels) > 6 else ""
+    head = f"DataFrame {rows:,} × {len(labels):,}"
+    return f"{head}{': ' if shown else ''}{shown}{more} · {human_bytes(size)} parquet"
