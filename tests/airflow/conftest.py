@@ -123,11 +123,11 @@ class Run:
 
 
 class DirectoryStore:
-    """The folder that the `file://` store keeps its objects in."""
+    """The folder that a store keeps its objects in: `file://`, or a server on this machine."""
 
-    def __init__(self, root: pathlib.Path) -> None:
+    def __init__(self, root: pathlib.Path, url: str = "") -> None:
         self.root = root
-        self.url = f"file://{root}"
+        self.url = url or f"file://{root}"
 
     def objects(self, dag_id: str, run_id: str, task_id: str | None = None) -> list[str]:
         """The objects of a run, or of one task: names from the run's (or task's) folder on.

@@ -42,7 +42,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # be slow, and a run that works never comes near them.
 START_TIMEOUT = 240.0
 RUN_TIMEOUT = 300.0
-STOP_TIMEOUT = 15.0
+STOP_TIMEOUT = 10.0
 POLL = 0.25
 
 # The environment variable that marks every process that descends from one harness.
@@ -98,10 +98,10 @@ def _tail(path: pathlib.Path, lines: int = 60) -> str:
     return "\n".join(line[:300] for line in path.read_text(errors="replace").splitlines()[-lines:])
 
 
-def _setpriv(user: str | None, signal_name: str) -> list[str]:
+def _setpriv(user: str | None, last_word: signal.Signals) -> list[str]:
     """A command prefix: run as `user`, and get a signal when the process that started it dies."""
     program = find_program("setpriv", (), "util-linux")
-    prefix = [program, f"--pdeathsig={signal_name}"]
+    prefix = [program, f"--pdeathsig={last_word.name.removeprefix('SIG')}"]
     if user is not None:
         group = pwd.getpwnam(user).pw_gid
         prefix += [f"--reuid={user}", f"--regid={group}", "--clear-groups"]
@@ -119,14 +119,14 @@ class Process:
         env: Mapping[str, str],
         *,
         user: str | None = None,
-        stop_signal: signal.Signals = signal.SIGTERM,
+        last_word: signal.Signals | None = None,
     ) -> None:
         """Starts `command`; its standard output and error go to the file `log`."""
         self.name = name
         self.log = log
-        self._stop_signal = stop_signal
-        # Should this test process be killed, so is the child.
-        prefix = _setpriv(user, stop_signal.name.removeprefix("SIG"))
+        self._last_word = last_word
+        # Should this test process be killed, then the child is asked to end.
+        prefix = _setpriv(user, last_word or signal.SIGTERM)
         with open(log, "ab") as out:
             self._popen = subprocess.Popen(
                 [*prefix, *command],
@@ -148,16 +148,15 @@ class Process:
         """The end of its output, under a heading."""
         return f"--- the end of {self.name}'s output\n{_tail(self.log, lines)}"
 
-    def ask_to_stop(self) -> None:
-        """Sends the stop signal, if it still runs; does not wait."""
-        if self._popen.poll() is None:
-            self._popen.send_signal(self._stop_signal)
-
     def stop(self) -> None:
-        """Ends the process and its group: asks first, then kills. Safe to call twice."""
-        self.ask_to_stop()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(STOP_TIMEOUT)
+        """Ends the process and its group at once: few things here need an orderly end. Safe twice.
+
+        Only a process with a `last_word` is sent that first, and given some seconds.
+        """
+        if self._last_word is not None and self._popen.poll() is None:
+            self._popen.send_signal(self._last_word)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._popen.wait(STOP_TIMEOUT)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
@@ -188,7 +187,14 @@ class Postgres:
         self._env = {**env, "LC_ALL": "C.UTF-8", "HOME": str(directory)}
         made = subprocess.run(
             [
-                *(*_setpriv(user, "KILL"), programs["initdb"], "-D", str(data), "-U", "airflow"),
+                *(
+                    *_setpriv(user, signal.SIGTERM),
+                    programs["initdb"],
+                    "-D",
+                    str(data),
+                    "-U",
+                    "airflow",
+                ),
                 *("--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C.UTF-8"),
             ],
             capture_output=True,
@@ -212,9 +218,9 @@ class Postgres:
         for key, value in settings.items():
             command += ["-c", f"{key}={value}"]
         log = directory.parent / "postgres.log"
-        self.process = Process(
-            "postgres", command, log, self._env, user=user, stop_signal=signal.SIGINT
-        )
+        # An immediate shutdown; PostgreSQL gives back its shared memory even so.
+        last_word = signal.SIGQUIT
+        self.process = Process("postgres", command, log, self._env, user=user, last_word=last_word)
         try:
             self._wait_until_it_answers()
             self.text("CREATE DATABASE airflow", database="postgres")
@@ -361,14 +367,9 @@ class Airflow:
 
         With `AIRFREIGHT_KEEP_AIRFLOW` set in the environment the directory with all logs stays.
         """
-        others = [process for process in self._processes if process.name != "postgres"]
-        for process in others:
-            process.ask_to_stop()
-        for process in others:
+        for process in reversed(self._processes):
             process.stop()
         self._kill_descendants()
-        for process in self._processes:
-            process.stop()
         self._processes.clear()
         if os.environ.get("AIRFREIGHT_KEEP_AIRFLOW"):
             print(f"Airflow {self._name} ran in {self.directory}")
@@ -378,16 +379,14 @@ class Airflow:
     def _kill_descendants(self) -> None:
         """Kills what bears our mark: tasks make sessions of their own and outlive a scheduler."""
         wanted = f"{MARK}={self._mark}".encode()
-        home = b"AIRFLOW_HOME=" + os.fsencode(self.home)  # PostgreSQL has none, and ends later.
-        for path in glob.glob("/proc/[0-9]*/environ"):
-            pid = int(path.split("/")[2])
-            try:
-                variables = pathlib.Path(path).read_bytes().split(b"\0")
-            except OSError:
-                continue  # It ended, or is not ours.
-            if wanted in variables and home in variables:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
+        found = True
+        while found:  # What forks while we look is found at the next look.
+            found = False
+            for path in pathlib.Path("/proc").glob("[0-9]*/environ"):
+                with contextlib.suppress(OSError):  # It has ended, or is not ours.
+                    if wanted in path.read_bytes().split(b"\0"):
+                        os.kill(int(path.parent.name), signal.SIGKILL)
+                        found = True
 
     def _basic_environment(self) -> dict[str, str]:
         """The caller's environment without what would steer Airflow, Python or a cloud's client."""

@@ -29,7 +29,7 @@ def queues(
     env = {
         **BACKEND,
         "AIRFLOW__AIRFREIGHT__STORE": shared.url,
-        "AIRFLOW__AIRFREIGHT__FILE_STORE_IS_SHARED": "True",
+        "AIRFLOW__AIRFREIGHT__FILE_STORE_SHARED": "True",
         "AIRFLOW_TEST_FACTS": str(scratch / "celery-facts"),
         **given_env,
     }
@@ -84,4 +84,4 @@ def test_a_directory_that_nobody_said_is_shared_is_refused(queues: Run) -> None:
     assert states[("not_said_to_be_shared", -1)] == "failed"
     assert [row for row in queues.rows() if row.task_id == "not_said_to_be_shared"] == []
     log = queues.log("not_said_to_be_shared")
-    assert "file_store_is_shared" in log, log[-6000:]
+    assert "file_store_shared" in log, log[-6000:]

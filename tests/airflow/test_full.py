@@ -229,8 +229,7 @@ def test_the_pull_of_a_lost_object_is_an_error_that_names_it(outages: Run) -> No
 def test_the_pull_of_a_damaged_object_is_an_error_that_says_damaged(outages: Run) -> None:
     message = outages.outcome("damaged")
     check_names_the_value(message, "damaged")
-    # The key is "damaged" too: look at what is left without the names.
-    assert "damaged" in re.sub(r"\S*damaged\.parquet|['\"]?damaged['\"]? of", "", message), message
+    assert "is damaged" in message, message  # The key is "damaged" too.
 
 
 def test_the_pull_from_a_store_that_is_gone_is_an_error_that_names_the_object(

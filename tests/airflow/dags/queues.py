@@ -49,7 +49,7 @@ def collect(plain: Any, measured: Any) -> None:
 @task(queue="writer")
 def not_said_to_be_shared() -> Any:
     # This machine's disk, for all that the worker knows.
-    os.environ.pop("AIRFLOW__AIRFREIGHT__FILE_STORE_IS_SHARED", None)
+    os.environ.pop("AIRFLOW__AIRFREIGHT__FILE_STORE_SHARED", None)
     return frame()
 
 
