@@ -58,6 +58,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=others)
 
 
+def readable(log: str) -> str:
+    """The end of a task's log for a person: of Airflow 3's JSON lines, what happened and why."""
+    lines = []
+    for line in log.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            lines.append(line[:2000])
+            continue
+        lines.append(f"{record.get('level')}: {record.get('event')}"[:2000])
+        for detail in record.get("error_detail") or []:
+            lines.append(f"    {detail.get('exc_type')}: {detail.get('exc_value')}"[:2000])
+            frames = (detail.get("frames") or [])[-4:]
+            lines += [f"        {frame.get('filename')}:{frame.get('lineno')}" for frame in frames]
+    return "\n".join(lines[-40:])
+
+
 class Run:
     """A DAG run that was set off, and what can be known of it."""
 
@@ -98,9 +115,11 @@ class Run:
             if state not in ("success", "skipped"):
                 text.append(f"--- log of {task}[{index}]")
                 try:
-                    text.append(self.log(task, index)[-6000:])
+                    text.append(
+                        readable(self.airflow.task_log(self.dag_id, self.run_id, task, index))
+                    )
                 except HarnessError as error:
-                    text.append(str(error)[:1000])
+                    text.append(str(error))
         return "\n".join(text)
 
     def log(self, task: str, map_index: int = -1, attempt: int = 1) -> str:

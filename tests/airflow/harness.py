@@ -608,7 +608,7 @@ class Airflow:
             directory /= f"map_index={map_index}"
         file = directory / f"attempt={attempt}.log"
         if not file.exists():
-            known = "\n".join(str(path) for path in sorted((self.home / "logs").rglob("*.log")))
+            known = "\n".join(str(path) for path in sorted(directory.parent.rglob("*.log")))
             raise HarnessError(f"There is no {file}; there are\n{known}")
         return file.read_text(errors="replace")
 
