@@ -231,7 +231,7 @@ def airflow(
 def runs(airflow: Airflow, scratch: pathlib.Path, version: str) -> Runs:
     """The runs of the DAGs, set off now."""
     runs = Runs(airflow, scratch / "facts")
-    full = ("values", "retried", "changed", "branches", "thresholds", "outages")
+    full = ("values", "retried", "changed", "branches", "thresholds", "outages", "by_hand")
     for dag_id in full if version in ("3.3.2", "2.11.2") else ("short",):
         runs.trigger(dag_id)
     return runs

@@ -463,17 +463,23 @@ class Airflow:
         command = (str(self.python), "-m", "airflow", *words)
         return self._spawn(name or words[0], *command, extra=extra)
 
-    def airflow(self, *words: str) -> str:
-        """Runs an `airflow` command to its end and returns its standard output."""
-        done = subprocess.run(
+    def run(
+        self, *words: str, extra: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs an `airflow` command to its end, with an addition to its environment."""
+        return subprocess.run(
             [str(self.python), "-m", "airflow", *words],
             capture_output=True,
             text=True,
-            env=self.env,
+            env={**self.env, **(extra or {})},
             cwd=self.directory,
             timeout=START_TIMEOUT,
             check=False,
         )
+
+    def airflow(self, *words: str) -> str:
+        """Runs an `airflow` command that must succeed; returns its standard output."""
+        done = self.run(*words)
         if done.returncode != 0:
             said = "\n".join((done.stdout + done.stderr).splitlines()[-60:])
             raise HarnessError(f"`airflow {' '.join(words)}` failed:\n{said}")

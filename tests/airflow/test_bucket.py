@@ -100,9 +100,11 @@ def test_the_bucket_holds_one_object_for_each_large_value(on_s3: OnS3) -> None:
 def test_a_retry_leaves_one_object_for_each_key(on_s3: OnS3) -> None:
     run = on_s3.runs.trigger("retried")
     assert run.holds("second_attempt_is_what_is_read")
+    assert run.holds("an_object_without_a_row_is_replaced")
     assert on_s3.store.objects("retried", RUN_ID, "flaky") == [
         "map_-1/part.parquet",
         "map_-1/return_value.npy",
+        "map_-1/rowless.parquet",
     ]
 
 

@@ -7,7 +7,7 @@ import urllib.parse
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.airflow.conftest import RUN_ID, DirectoryStore, Run, Runs
+from tests.airflow.conftest import RUN_ID, DirectoryStore, Run, Runs, readable
 
 if TYPE_CHECKING:
     from tests.airflow.harness import Airflow, XComRow
@@ -124,6 +124,27 @@ def test_another_dag_reads_the_values(runs: Runs, values: Run) -> None:
     assert neighbour.holds("mapped_of_another_dag")
 
 
+# By hand.
+
+
+@pytest.mark.parametrize(
+    "fact",
+    ["a_reference_arrives_as_a_reference", "get_gives_the_frame", "references_inside_a_value"],
+)
+def test_an_explicit_reference_travels_like_any_value(runs: Runs, fact: str) -> None:
+    assert runs.trigger("by_hand").holds(fact)
+
+
+def test_explicit_references_have_objects_of_their_own(runs: Runs, store: DirectoryStore) -> None:
+    run = runs.trigger("by_hand")
+    assert run.wait() == "success", run.story()
+    assert store.objects("by_hand", RUN_ID) == [
+        "put/map_-1/_put/features.parquet",
+        "put_several/map_-1/_put/0.npy",
+        "put_several/map_-1/_put/1.npy",
+    ]
+
+
 # Attempts.
 
 
@@ -134,12 +155,17 @@ def test_a_retry_leaves_one_object_for_each_key(runs: Runs, store: DirectoryStor
     assert store.objects("retried", RUN_ID, "flaky") == [
         "map_-1/part.parquet",
         "map_-1/return_value.npy",
+        "map_-1/rowless.parquet",
     ]
     assert run.row("flaky", "part").value["rows"] == 2
 
 
 def test_after_a_retry_the_second_attempt_is_what_is_read(runs: Runs) -> None:
     assert runs.trigger("retried").holds("second_attempt_is_what_is_read")
+
+
+def test_what_a_dead_worker_left_without_a_row_is_replaced_by_the_next_attempt(runs: Runs) -> None:
+    assert runs.trigger("retried").holds("an_object_without_a_row_is_replaced")
 
 
 def test_clear_and_rerun_with_a_small_dict_leaves_no_object(
@@ -236,3 +262,42 @@ def test_the_pull_from_a_store_that_is_gone_is_an_error_that_names_the_object(
     outages: Run,
 ) -> None:
     check_names_the_value(outages.outcome("cut_off"), "whole")
+
+
+# Settings and values that are wrong.
+
+
+def test_a_wrong_setting_fails_the_push_and_names_setting_value_and_example(outages: Run) -> None:
+    log = outages.log("push_by_a_wrong_setting")
+    assert (
+        outages.airflow.task_states("outages", RUN_ID)[("push_by_a_wrong_setting", -1)] == "failed"
+    )
+    assert "AIRFLOW__AIRFREIGHT__THRESHOLD" in log, readable(log)
+    assert "'much'" in log, readable(log)
+    assert "AIRFLOW__AIRFREIGHT__THRESHOLD=32768" in log, readable(log)
+
+
+def test_a_wrong_setting_is_an_error_line_of_every_airflow_process(airflow: Airflow) -> None:
+    done = airflow.run("version", extra={"AIRFLOW__AIRFREIGHT__STORE": "bucket/xcom"})
+    assert done.returncode == 0, done.stderr
+    said = [line for line in (done.stdout + done.stderr).splitlines() if "ERROR" in line.upper()]
+    assert len(said) == 1, done.stdout + done.stderr
+    assert "AIRFLOW__AIRFREIGHT__STORE" in said[0]
+    assert "'bucket/xcom'" in said[0]
+
+
+def test_a_value_that_nobody_can_keep_is_a_type_error_at_push_that_names_its_place(
+    outages: Run,
+) -> None:
+    log = outages.log("push_what_nobody_can_keep")
+    state = outages.airflow.task_states("outages", RUN_ID)[("push_what_nobody_can_keep", -1)]
+    assert state == "failed"
+    assert "TypeError" in log, readable(log)
+    assert "['model']['layers'][2]" in log, readable(log)
+    assert "_thread.lock" in log, readable(log)
+
+
+def test_airflow_documents_the_settings(airflow: Airflow) -> None:
+    said = airflow.airflow("config", "list", "--section", "airfreight", "--include-descriptions")
+    for text in ("[airfreight]", "store", "threshold", "s3://bucket/prefix"):
+        assert text in said, said

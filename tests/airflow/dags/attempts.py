@@ -4,7 +4,7 @@
 import datetime
 from typing import Any
 
-from common import array, dag, fact, frame, task
+from common import XCom, array, dag, fact, frame, task
 
 START = datetime.datetime(2024, 1, 1)
 
@@ -13,7 +13,17 @@ START = datetime.datetime(2024, 1, 1)
 def flaky(ti: Any = None) -> Any:
     ti.xcom_push(key="part", value=frame(ti.try_number))
     if ti.try_number == 1:
+        # As when the worker dies after the object is written and before the row is.
+        XCom.serialize_value(
+            frame(5),
+            key="rowless",
+            task_id=ti.task_id,
+            dag_id=ti.dag_id,
+            run_id=ti.run_id,
+            map_index=ti.map_index,
+        )
         raise RuntimeError("the first attempt fails, after its push")
+    ti.xcom_push(key="rowless", value=frame(6))
     return array()
 
 
@@ -24,6 +34,9 @@ def read(_: Any, ti: Any = None) -> None:
     with fact("second_attempt_is_what_is_read"):
         part = ti.xcom_pull(task_ids="flaky", key="part")
         pd.testing.assert_frame_equal(part, frame(2), check_freq=False)
+    with fact("an_object_without_a_row_is_replaced"):
+        pulled = ti.xcom_pull(task_ids="flaky", key="rowless")
+        pd.testing.assert_frame_equal(pulled, frame(6), check_freq=False)
 
 
 @dag(dag_id="retried", schedule=None, start_date=START, catchup=False)

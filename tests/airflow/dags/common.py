@@ -19,11 +19,24 @@ from typing import Any
 try:
     from airflow.sdk import dag, task
     from airflow.sdk.bases.xcom import BaseXCom
+    from airflow.sdk.execution_time.xcom import XCom
 except ImportError:
     from airflow.decorators import dag, task
-    from airflow.models.xcom import BaseXCom
+    from airflow.models.xcom import BaseXCom, XCom
 
-__all__ = ["BaseXCom", "array", "blob", "dag", "fact", "frame", "large", "note", "small", "task"]
+__all__ = [
+    "BaseXCom",
+    "XCom",
+    "array",
+    "blob",
+    "dag",
+    "fact",
+    "frame",
+    "large",
+    "note",
+    "small",
+    "task",
+]
 
 
 @contextlib.contextmanager

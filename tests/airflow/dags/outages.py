@@ -4,6 +4,7 @@
 import datetime
 import os
 import pathlib
+import threading
 import urllib.parse
 from typing import Any
 
@@ -47,6 +48,17 @@ def push_to_nowhere() -> Any:
 
 
 @task
+def push_by_a_wrong_setting() -> Any:
+    os.environ["AIRFLOW__AIRFREIGHT__THRESHOLD"] = "much"
+    return frame()
+
+
+@task
+def push_what_nobody_can_keep() -> Any:
+    return {"model": {"layers": [1, 2, threading.Lock()]}}
+
+
+@task
 def pull(ti: Any = None) -> None:
     note("whole", outcome_of_pull(ti, "whole"))
     object_of(ti, "lost").unlink()
@@ -73,6 +85,8 @@ def object_of(ti: Any, key: str) -> pathlib.Path:
 @dag(dag_id="outages", schedule=None, start_date=datetime.datetime(2024, 1, 1), catchup=False)
 def outages() -> None:
     produce() >> pull() >> push_to_nowhere()
+    push_by_a_wrong_setting()
+    push_what_nobody_can_keep()
 
 
 outages()
