@@ -30,6 +30,8 @@ _MASKED = frozenset(
         "boolean",
     )
 )
+#: Python's numbers in a column of objects, by the name that the spec gives them.
+_OBJECT_NUMBERS = {"bool": "bool", "int": "int64", "float": "float64"}
 #: Elements of a text column that are measured to estimate its size.
 _SAMPLE = 512
 
@@ -109,6 +111,15 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
         if pd.api.types.pandas_dtype(str(dtype)) != dtype:
             raise Refused(f"its dtype {dtype} has a frequency that its name does not tell")
         return Column(spec, pa.int64(), series.array.asi8, 8)
+    if isinstance(dtype, pd.IntervalDtype):
+        import pyarrow as pa
+
+        spec["kind"] = "interval"
+        spec["closed"] = dtype.closed
+        ends = [make_column(pd.Index(end)) for end in (series.array.left, series.array.right)]
+        spec["ends"] = ends[0].spec
+        struct = pa.struct([("left", ends[0].type), ("right", ends[1].type)])
+        return Column(spec, struct, ends, 2 * ends[0].row_bytes, dictionary=False)
     if isinstance(dtype, pd.ArrowDtype):
         return _arrow_column(series, dtype, spec)
     if isinstance(dtype, pd.SparseDtype):
@@ -122,6 +133,9 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
     import pyarrow as pa
 
     kind = column.spec["kind"]
+    if kind == "interval":
+        ends = [to_arrow(end, start, stop) for end in column.values]
+        return pa.StructArray.from_arrays(ends, ["left", "right"])
     values = column.values[start:stop]
     if kind == "numpy":
         return pa.array(values, type=column.type, from_pandas=True)
@@ -146,17 +160,16 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     if kind == "object":
         return _object_from(chunks, spec)
     if kind == "zoned":
-        dtype = pd.DatetimeTZDtype(spec["unit"], unpack_zone(spec["zone"]))
-        naive = _numpy_from(chunks, np.dtype(f"M8[{spec['unit']}]"))
-        return pd.array(pd.DatetimeIndex(naive).tz_localize("UTC"), dtype=dtype)
+        moments = pd.DatetimeIndex(_numpy_from(chunks, np.dtype(f"M8[{spec['unit']}]")))
+        return moments.tz_localize("UTC").tz_convert(unpack_zone(spec["zone"])).array
     if kind == "period":
         dtype = pd.api.types.pandas_dtype(spec["dtype"])
-        ordinals = chunks.fill_null(np.iinfo(np.int64).min).to_numpy()
-        return pd.arrays.PeriodArray(_writable(ordinals), dtype=dtype)
+        ordinals = chunks.fill_null(np.iinfo(np.int64).min)
+        return pd.arrays.PeriodArray(_numpy_from(ordinals, np.dtype("i8")), dtype=dtype)
     if kind == "categorical":
         from airfreight.values._labels import unpack_index
 
-        codes = _writable(chunks.fill_null(-1).to_numpy())
+        codes = _numpy_from(chunks.fill_null(-1), np.dtype(str(chunks.type)))
         categories = unpack_index(spec["categories"], None)
         dtype = pd.CategoricalDtype(categories, ordered=spec["ordered"])
         return pd.Categorical.from_codes(codes, dtype=dtype)
@@ -164,10 +177,13 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         return _string_from(chunks, spec)
     if kind == "masked":
         dtype = pd.api.types.pandas_dtype(spec["dtype"])
-        mask = _writable(chunks.is_null().to_numpy())
-        # Bytes of boolean and integer arrays are copied: the masks of pandas are written in place.
-        data = _writable(chunks.fill_null(False if spec["dtype"] == "boolean" else 0).to_numpy())
+        mask = _numpy_from(chunks.is_null(), np.dtype("bool"))
+        filler = False if spec["dtype"] == "boolean" else 0
+        data = _numpy_from(chunks.fill_null(filler), dtype.numpy_dtype)
         return dtype.construct_array_type()(data, mask)
+    if kind == "interval":
+        left, right = (from_arrow(_field(chunks, end), spec["ends"]) for end in ("left", "right"))
+        return pd.arrays.IntervalArray.from_arrays(left, right, closed=spec["closed"])
     if kind == "arrow":
         return pd.arrays.ArrowExtensionArray(chunks.cast(_arrow_type(spec["type"])))
     raise ValueError(f"a column of an unknown kind {kind!r}")
@@ -180,7 +196,11 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
     import pyarrow as pa
 
     if dtype.kind not in _NUMPY_KINDS or not dtype.isnative:
-        hint = "; split it into its real and imaginary part" if dtype.kind == "c" else ""
+        hint = ""
+        if dtype.kind == "c":
+            hint = "; split it into its real and imaginary part"
+        elif not dtype.isnative:
+            hint = "; convert it with .astype(dtype.newbyteorder('='))"
         raise Refused(f"Parquet has no type for its dtype {dtype}{hint}")
     if dtype.kind == "f" and dtype.itemsize > 8:
         raise Refused(f"Parquet has no type for its dtype {dtype}; convert it with .astype('float64')")
@@ -195,14 +215,24 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
 
 
 def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
-    array: np.ndarray[Any, Any] = chunks.to_numpy()
-    # Seconds come back as milliseconds: Parquet has no seconds.
-    return _writable(array if array.dtype == dtype else array.astype(dtype))
+    import numpy as np
+
+    # Chunk by chunk into memory that is pandas' own: Arrow lends its arrays read-only, and joining
+    # them first would be a copy more. (Seconds come back as milliseconds: Parquet has no seconds.)
+    array = np.empty(len(chunks), dtype=dtype)
+    start = 0
+    for chunk in chunks.chunks:
+        array[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        start += len(chunk)
+    return array
 
 
-def _writable(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Arrays that Arrow lends are read-only; those that it made are not."""
-    return array if array.flags.writeable else array.copy()
+def _field(chunks: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
+    import pyarrow as pa
+
+    return pa.chunked_array(
+        [chunk.field(name) for chunk in chunks.chunks], type=chunks.type.field(name).type
+    )
 
 
 # --- text -----------------------------------------------------------------------------------------
@@ -399,14 +429,13 @@ def _object_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[An
 
     kind = spec["arrow"]
     if kind in ("string", "bytes"):
-        array = chunks.to_numpy()
+        array = _numpy_from(chunks, np.dtype(object))
     elif kind in ("bool", "int", "float"):
         filler = False if kind == "bool" else 0
-        array = chunks.fill_null(filler).to_numpy().astype(object)
+        array = _numpy_from(chunks.fill_null(filler), np.dtype(_OBJECT_NUMBERS[kind])).astype(object)
     else:
         array = np.empty(len(chunks), dtype=object)
         array[:] = chunks.to_pylist()
-    array = _writable(array)
     if chunks.null_count:
         null = {"none": None, "nan": np.nan, "na": pd.NA}[spec["null"]]
         array[chunks.is_null().to_numpy()] = null

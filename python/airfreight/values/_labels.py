@@ -78,12 +78,19 @@ def _names(index: pd.Index[Any]) -> Any:
 
 def _labels(index: pd.Index[Any]) -> dict[str, Any]:
     """One level: objects as a document, everything else by way of Arrow."""
-    if index.dtype == object:
+    import pandas as pd
+
+    column = None if index.dtype == object else make_column(index)
+    if column is None or isinstance(index.dtype, pd.StringDtype):
         try:
-            return {"objects": document.Encoder().encode(index.tolist())}
+            objects = [
+                label if column is None or isinstance(label, str) else None
+                for label in index.tolist()
+            ]
+            labels: dict[str, Any] = {"objects": document.Encoder().encode(objects)}
         except document.Unsupported as error:
             raise Refused(f"a label is of type {error.cls.__name__}") from None
-    column = make_column(index)
+        return labels if column is None else labels | {"spec": column.spec}
     return {"spec": column.spec, "arrow": to_base64(to_arrow(column, 0, len(index)))}
 
 
@@ -91,6 +98,14 @@ def _unlabels(packed: dict[str, Any]) -> Any:
     if "objects" in packed:
         import numpy as np
 
+        if "spec" in packed:
+            import pyarrow as pa
+
+            texts = [
+                text if isinstance(text, str) else None
+                for text in document.from_json(packed["objects"])
+            ]
+            return from_arrow(pa.chunked_array([pa.array(texts, pa.large_string())]), packed["spec"])
         labels = document.from_json(packed["objects"])
         array = np.empty(len(labels), dtype=object)
         for position, label in enumerate(labels):  # One by one: tuples are labels, not rows.
