@@ -143,6 +143,11 @@ def _parse(
     for uri in read_also:
         if problem := _wrong_uri(uri):
             problems.append(_complaint(BY_NAME["read_also"], uri, problem))
+    if "s3_sse_kms_key_id" in values and values.get("s3_sse") != "aws:kms":
+        key = BY_NAME["s3_sse_kms_key_id"]
+        problems.append(
+            _complaint(key, values[key.name], f"needs {BY_NAME['s3_sse'].environment_name}=aws:kms")
+        )
     if problems:
         return None, problems
 

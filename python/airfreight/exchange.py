@@ -7,7 +7,7 @@ import logging
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airfreight import _airflow, runtime
+from airfreight import _airflow, runtime, values
 from airfreight.config import settings
 from airfreight.values import json_
 from airfreight.values.json_ import Kind
@@ -32,6 +32,8 @@ _SERVER_KEYS = frozenset(
     ("skipmixin_key", "past_depends_met", "trigger_run_id", "pod_name", "pod_namespace")
 )
 _SERVER_PREFIX = "_link_"
+#: Types that no codec has registered: the look-up is saved for most values.
+_JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
 
 
 class Address(NamedTuple):
@@ -91,9 +93,7 @@ def pack(value: Any, address: Address) -> Any:
     if current.threshold < 0:
         return _pack_by_default(value, address)
 
-    from airfreight import values
-
-    codec = values.for_value(value)
+    codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
         _require(address, value)
         return _offload(codec, codec.encode(value), address)
@@ -164,11 +164,10 @@ def _pack_by_airflow(value: Any, address: Address, threshold: int) -> Any:
 
 def _leaf(value: Any) -> str:
     """Serializes one object by Airflow's serializer, after making sure that it comes back."""
-    from airfreight.values import base_of, class_name, for_value
     from airfreight.values.document import Unsupported
 
     cls = type(value)
-    if base := base_of(cls):
+    if base := values.base_of(cls):
         raise Unsupported(
             cls, f"it is a subclass of {base}, and may hold what that does not: convert it with {base}(…)"
         )
@@ -181,11 +180,11 @@ def _leaf(value: Any) -> str:
         row = _default(value)
         text = _serde_text(row, cls)
         # A frame that came this far is known to come back; trying it would cost its whole size.
-        if for_value(value) is None:
+        if values.for_value(value) is None:
             back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
             if type(back) is not cls:
                 raise Unsupported(
-                    cls, f"it would come back as {class_name(type(back)).removeprefix('builtins.')}"
+                    cls, f"it would come back as {values.class_name(type(back)).removeprefix('builtins.')}"
                 )
             if hasattr(cls, "__dataclass_fields__") and back != value:
                 raise Unsupported(cls, "its fields would come back changed")
@@ -249,7 +248,6 @@ def encode(value: Any) -> tuple[Payload, str, str, str]:
     Raises:
         TypeError: the value can't be kept exactly.
     """
-    from airfreight import values
     from airfreight.values import document
 
     codec = values.for_value(value)
@@ -429,7 +427,6 @@ def follow(fields: dict[str, Any]) -> Any:
 
 
 def _decode(kind: Any, data: memoryview) -> Any:
-    from airfreight import values
     from airfreight.errors import NewerFormatError, UnsupportedError
     from airfreight.values import document
 

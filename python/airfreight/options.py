@@ -43,7 +43,7 @@ class Option(NamedTuple):
     @property
     def setting(self) -> str:
         """The name that the store in the native core gives it: without the kind of store."""
-        return self.name.removeprefix(f"{self.store}_")
+        return "shared" if self.name == "file_store_shared" else self.name.removeprefix(f"{self.store}_")
 
 
 def _option(
@@ -56,9 +56,7 @@ def _option(
     choices: tuple[str, ...] = (),
     minimum: float | None = None,
 ) -> Option:
-    store = next((kind_ for kind_ in ("s3", "file") if name.startswith(f"{kind_}_")), "")
-    if name == "file_store_shared":
-        store = ""
+    store = next((prefix for prefix in ("s3", "file") if name.startswith(f"{prefix}_")), "")
     return Option(name, kind, default, example, description, choices, minimum, store)
 
 
@@ -219,19 +217,20 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _option(
         "s3_conditional_writes",
-        "boolean",
-        "True",
-        "False",
-        "Whether the server honours If-None-Match and If-Match on writes (AWS and most servers do). "
-        "False: a late write of an older attempt is found by a look before the write only.",
+        "string",
+        "auto",
+        "never",
+        "Whether writes carry If-None-Match and If-Match, which AWS and most servers honour. never: for "
+        "servers that refuse them; an older attempt's late write is then found by a look before it only.",
+        choices=("auto", "never"),
     ),
     _option(
         "s3_request_payer",
         "string",
-        None,
+        "owner",
         "requester",
-        "Set to requester for buckets whose readers pay.",
-        choices=("requester",),
+        "Who pays for requests: the bucket's owner, or the requester where the bucket asks for that.",
+        choices=("requester", "owner"),
     ),
     _option(
         "s3_sse",
@@ -239,14 +238,14 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "aws:kms",
         "Server-side encryption that is asked for on every write. Default: what the bucket does itself.",
-        choices=("AES256", "aws:kms", "aws:kms:dsse"),
+        choices=("AES256", "aws:kms"),
     ),
     _option(
         "s3_sse_kms_key_id",
         "string",
         None,
         "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
-        "Key for server-side encryption with KMS. Default: the account's own for S3.",
+        "Key for s3_sse = aws:kms. Default: the account's own for S3.",
     ),
 )
 

@@ -91,13 +91,18 @@ def _make() -> tuple[Freight, float]:
             store_settings = {**found.settings, **store_settings}
             expires = min(expires, found.expires)
         stores.append((name, bare, store_settings))
-    made = _core.Freight(
-        stores,
-        digest=current.digest,
-        max_bytes=current.max_object_bytes,
-        owner=current.deployment_id,
-        timeout=current.timeout,
-    )
+    from airfreight.errors import ConfigError, InvalidError
+
+    try:
+        made = _core.Freight(
+            stores,
+            digest=current.digest,
+            max_bytes=current.max_object_bytes,
+            owner=current.deployment_id,
+            timeout=current.timeout,
+        )
+    except InvalidError as error:
+        raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error
     return made, expires
 
 

@@ -57,6 +57,11 @@ _SCALARS = _ALWAYS | {int, float}
 _ALL = _SCALARS | {list, dict}
 
 
+_ENCODER = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+)
+
+
 class Kind(IntEnum):
     """What kind of JSON a value is, from worst to best."""
 
@@ -132,7 +137,7 @@ def _classify_floats(floats: Collection[float]) -> Kind:
 
 def dump(value: Any) -> bytes | None:
     """The compact text of a value that `classify` found to be JSON; None when a text in it is not."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     # An escaped NUL, or a backslash and the letters: only then is a closer look worth its time.
     if "\\u0000" in text and _has_nul(value):
         return None
