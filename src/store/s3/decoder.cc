@@ -85,11 +85,18 @@ Meaning MeaningOf(const FailedAnswer& answer) {
     case 304:
     case 412:
       return {"", ErrorCode::kConditionFailed, false, ""};
+    case 400:
+      if (answer.operation == Operation::kHead) {
+        return {
+            "", ErrorCode::kInvalid, false,
+            "answers to HEAD give no reason; a wrong region or an expired token looks like this"};
+      }
+      break;
     case 401:
       return {"", ErrorCode::kDenied, false, ""};
     case 403:
-      if (IsRead(answer.operation) &&
-          (!answer.document || answer.document->code == "AccessDenied")) {
+      if (IsRead(answer.operation) && (answer.document ? answer.document->code == "AccessDenied"
+                                                       : answer.operation == Operation::kHead)) {
         return {"", ErrorCode::kNotFoundOrDenied, false,
                 "the object is not there, or these credentials may not read it: without "
                 "s3:ListBucket the store does not say which"};
@@ -102,6 +109,8 @@ Meaning MeaningOf(const FailedAnswer& answer) {
     case 408:
       return {"", ErrorCode::kUnavailable, true, ""};
     case 409:
+      // What is known to pass is in the list above; what a server has of its own may last.
+      if (answer.document) return {"", ErrorCode::kInvalid, false, ""};
       return {"", ErrorCode::kUnavailable, true, ""};
     case 413:
       return {"", ErrorCode::kTooLarge, false, ""};

@@ -151,7 +151,7 @@ Result<HttpResponse> S3Store::Execute(const S3Request& request, const Context& c
 Result<ObjectInfo> S3Store::DoPut(std::string_view key, const Body& body, const PutOptions& options,
                                   const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckMetadata(options.metadata));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
   if (body.size() > kMaxPutBytes) {
     return Fail(ErrorCode::kTooLarge,
                 fmt::format("{} bytes; S3 takes at most {} (5 GiB) in one request", body.size(),

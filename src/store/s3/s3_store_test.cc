@@ -1,0 +1,292 @@
+#include "store/s3/s3_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "http/curl_transport.h"
+#include "http/test_server.h"
+#include "store/s3/fake_environment.h"
+
+namespace airfreight::s3 {
+namespace {
+
+using ::airfreight::testing::ScriptedReply;
+using ::airfreight::testing::SeenRequest;
+using ::airfreight::testing::TestServer;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr int64_t kNow = 1767225600;  // 2026-01-01T00:00:00Z
+const Headers kTag{{"ETag", "\"e\""}};
+
+// A store in front of a scripted server, with a fixed clock and nothing from this machine's
+// settings.
+class S3StoreTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<S3Store> Open(const TestServer& server, StoreSettings settings = {}) {
+    settings.emplace("endpoint_url", server.url());
+    settings.emplace("access_key_id", "AKID");
+    settings.emplace("secret_access_key", "hunter2");
+    auto options = ParseS3Options(settings);
+    EXPECT_TRUE(options.has_value());
+    StoreUri uri;
+    uri.scheme = "s3";
+    uri.bucket = "bucket";
+    uri.prefix = "xcom";
+    return std::make_unique<S3Store>(
+        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
+        environment_.Get(), [] { return kNow; });
+  }
+
+  FakeEnvironment environment_;
+  Context context_;
+};
+
+std::string ErrorXml(const std::string& code, const std::string& more = "") {
+  return "<Error><Code>" + code + "</Code><Message>m</Message>" + more + "</Error>";
+}
+
+// A stray HEAD fails here (the official backend sends HEAD, LIST, HEAD and PUT).
+TEST_F(S3StoreTest, EachVerbIsOneRequest) {
+  TestServer server([](const SeenRequest& seen) {
+    if (seen.target.find("list-type") != std::string::npos) {
+      return ScriptedReply::Http(200, {}, "<ListBucketResult/>");
+    }
+    if (seen.method == "DELETE") return ScriptedReply::Http(204, {}, "", false);
+    return ScriptedReply::Http(200, kTag, seen.method == "GET" ? "body" : "");
+  });
+  const auto store = Open(server);
+  ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value());
+  ASSERT_TRUE(store->Get("k", {}, context_).has_value());
+  ASSERT_TRUE(store->Head("k", context_).has_value());
+  ASSERT_TRUE(store->Remove("k", {}, context_).has_value());
+  ASSERT_TRUE(store->List("", "", 10, context_).has_value());
+  std::vector<std::string> seen;
+  for (const SeenRequest& request : server.requests()) {
+    seen.push_back(request.method + " " + request.target);
+  }
+  EXPECT_EQ(seen, (std::vector<std::string>{
+                      "PUT /bucket/xcom/k", "GET /bucket/xcom/k", "HEAD /bucket/xcom/k",
+                      "DELETE /bucket/xcom/k",
+                      "GET /bucket?encoding-type=url&list-type=2&max-keys=10&prefix=xcom%2F"}));
+  EXPECT_EQ(server.accepted(), 1);
+}
+
+TEST_F(S3StoreTest, AVersionIsEchoedAsItCame) {
+  TestServer server([](const SeenRequest&) {
+    return ScriptedReply::Http(200, {{"ETag", "W/\"odd \\ tag\"-3"}}, "");
+  });
+  const auto store = Open(server);
+  const auto first = store->Put("k", Body("a"), {}, context_);
+  ASSERT_TRUE(first.has_value());
+  PutOptions again;
+  again.condition = Condition::Version(first->version);
+  ASSERT_TRUE(store->Put("k", Body("b"), again, context_).has_value());
+  EXPECT_EQ(server.requests().at(1).headers.Get("If-Match"), "W/\"odd \\ tag\"-3");
+}
+
+// apache/arrow-rs-object-store#122, aws/aws-sdk-java-v2#7068: a success that is none.
+TEST_F(S3StoreTest, ASuccessThatHoldsAnErrorIsAnError) {
+  TestServer server([](const SeenRequest&) {
+    return ScriptedReply::Http(200, kTag, "\n  " + ErrorXml("InternalError"));
+  });
+  const auto put = Open(server)->Put("k", Body("a"), {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(put.error().retryable);
+}
+
+TEST_F(S3StoreTest, AnObjectThatLooksLikeAnErrorIsAnObject) {
+  TestServer server(
+      [](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ErrorXml("InternalError")); });
+  EXPECT_TRUE(Open(server)->Get("k", {}, context_).has_value());
+}
+
+// aws/aws-sdk-java-v2#4425: client in one region, bucket in another.
+TEST_F(S3StoreTest, TheBucketsRegionIsLearntOnceAndKept) {
+  TestServer server([](const SeenRequest& seen) {
+    if (seen.headers.Get("Authorization").find("/us-west-2/") != std::string_view::npos) {
+      return ScriptedReply::Http(200, kTag, "");
+    }
+    return ScriptedReply::Http(
+        400, {}, ErrorXml("AuthorizationHeaderMalformed", "<Region>us-west-2</Region>"));
+  });
+  const auto store = Open(server, {{"region", "eu-west-1"}});
+  const std::string body(200'000, 'b');
+  for (int i = 0; i < 2; ++i) {
+    const auto put = store->Put("k", Body(body), {}, context_);
+    ASSERT_TRUE(put.has_value()) << put.error().ToString();
+  }
+  const auto requests = server.requests();
+  ASSERT_EQ(requests.size(), 3u);
+  for (const SeenRequest& seen : requests) EXPECT_EQ(seen.body, body);
+}
+
+TEST_F(S3StoreTest, AServerThatSendsInACircleIsLeft) {
+  int turn = 0;
+  TestServer server([&turn](const SeenRequest&) {
+    return ScriptedReply::Http(
+        301, {{"x-amz-bucket-region", turn++ % 2 == 0 ? "us-west-2" : "us-east-2"}}, "");
+  });
+  const auto head = Open(server)->Head("k", context_);
+  ASSERT_FALSE(head.has_value());
+  EXPECT_EQ(head.error().code, ErrorCode::kInvalid);
+  EXPECT_LE(server.requests().size(), 4u);
+}
+
+TEST_F(S3StoreTest, AClockThatIsOffIsCorrectedByTheServers) {
+  TestServer server([](const SeenRequest& seen) {
+    if (seen.headers.Get("x-amz-date") == "20260101T010000Z") {
+      return ScriptedReply::Http(200, kTag, "");
+    }
+    return ScriptedReply::Http(403, {{"Date", "Thu, 01 Jan 2026 01:00:00 GMT"}},
+                               ErrorXml("RequestTimeTooSkewed"));
+  });
+  const auto store = Open(server);
+  ASSERT_TRUE(store->Put("k", Body("a"), {}, context_).has_value());
+  ASSERT_TRUE(store->Put("k", Body("a"), {}, context_).has_value());
+  EXPECT_EQ(server.requests().size(), 3u);
+}
+
+TEST_F(S3StoreTest, ExpiredKeysAreReadAgainOnceAndOnlyIfThereAreOthers) {
+  TestServer server([](const SeenRequest& seen) {
+    if (seen.headers.Get("Authorization").find("=FRESH/") != std::string_view::npos) {
+      return ScriptedReply::Http(200, kTag, "");
+    }
+    return ScriptedReply::Http(400, {}, ErrorXml("ExpiredToken"));
+  });
+  const auto expired = Open(server)->Put("k", Body("a"), {}, context_);
+  ASSERT_FALSE(expired.has_value());
+  EXPECT_EQ(expired.error().code, ErrorCode::kDenied);
+  EXPECT_THAT(expired.error().message, HasSubstr("get new credentials"));
+  EXPECT_EQ(server.requests().size(), 1u);
+
+  int reads = 0;
+  Environment environment = environment_.Get();
+  environment.variable = [&reads](const char* name) -> std::optional<std::string> {
+    if (std::string_view(name) == "AWS_SECRET_ACCESS_KEY") return "s";
+    if (std::string_view(name) == "AWS_ACCESS_KEY_ID") return reads++ == 0 ? "STALE" : "FRESH";
+    return std::nullopt;
+  };
+  const auto options = ParseS3Options({{"endpoint_url", server.url()}});
+  StoreUri uri;
+  uri.scheme = "s3";
+  uri.bucket = "bucket";
+  S3Store store(uri, *options, std::make_unique<CurlTransport>(CurlTransportOptions{}, environment),
+                environment, [] { return kNow; });
+  EXPECT_TRUE(store.Put("k", Body("a"), {}, context_).has_value());
+  EXPECT_EQ(server.requests().size(), 3u);
+}
+
+// Netflix/metaflow#953: a refusal is said at once.
+TEST_F(S3StoreTest, ARefusalIsNotRepeatedAndHoldsNoSecret) {
+  TestServer server([](const SeenRequest&) {
+    return ScriptedReply::Http(403, {{"x-amz-request-id", "RID"}},
+                               ErrorXml("SignatureDoesNotMatch"));
+  });
+  const auto put = Open(server)->Put("k", Body("a"), {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, ErrorCode::kDenied);
+  EXPECT_FALSE(put.error().retryable);
+  EXPECT_EQ(put.error().store, "s3://bucket/xcom");
+  EXPECT_EQ(put.error().key, "k");
+  EXPECT_EQ(put.error().request_id, "RID");
+  EXPECT_THAT(put.error().ToString(), Not(HasSubstr("hunter2")));
+  EXPECT_EQ(server.requests().size(), 1u);
+}
+
+TEST_F(S3StoreTest, AWriteIsConfirmedOnlyWithAnETag) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, {}, ""); });
+  const auto put = Open(server)->Put("k", Body("a"), {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, ErrorCode::kInternal);
+}
+
+TEST_F(S3StoreTest, AnObjectAboveTheLimitIsNotSent) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  // The same megabyte again and again: nothing of it is read.
+  const std::string megabyte(1 << 20, 'x');
+  Body body;
+  for (int i = 0; i <= 5 * 1024; ++i) body.Append(AsBytes(megabyte));
+  const auto put = Open(server)->Put("k", body, {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, ErrorCode::kTooLarge);
+  EXPECT_EQ(server.accepted(), 0);
+}
+
+TEST_F(S3StoreTest, ARangeThatTheServerIgnoresIsAnErrorNotTheWrongBytes) {
+  TestServer server(
+      [](const SeenRequest&) { return ScriptedReply::Http(200, kTag, "0123456789"); });
+  GetOptions get;
+  get.offset = 5;
+  const auto got = Open(server)->Get("k", get, context_);
+  ASSERT_FALSE(got.has_value());
+  EXPECT_EQ(got.error().code, ErrorCode::kInternal);
+}
+
+TEST_F(S3StoreTest, ARangeOfOtherBytesOrTooFewIsAnError) {
+  std::string range = "bytes 0-2/10";
+  std::string bytes = "012";
+  TestServer server([&](const SeenRequest&) {
+    return ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", range}}, bytes);
+  });
+  const auto store = Open(server);
+  GetOptions get;
+  get.offset = 5;
+  get.length = 3;
+  EXPECT_FALSE(store->Get("k", get, context_).has_value());
+  range = "bytes 5-6/10";
+  bytes = "56";
+  const auto few = store->Get("k", get, context_);
+  ASSERT_FALSE(few.has_value());
+  EXPECT_EQ(few.error().code, ErrorCode::kUnavailable);
+  range = "bytes 5-7/10";
+  bytes = "567";
+  const auto right = store->Get("k", get, context_);
+  ASSERT_TRUE(right.has_value()) << right.error().ToString();
+  EXPECT_EQ(AsText(right->body.view()), "567");
+  EXPECT_EQ(right->info.size, 10u);
+}
+
+TEST_F(S3StoreTest, ADeclaredLackOfConditionsIsDeclaredUpwards) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  EXPECT_TRUE(Open(server)->capabilities().conditional_put);
+  EXPECT_FALSE(Open(server)->capabilities().conditional_remove);
+  EXPECT_FALSE(Open(server, {{"conditional_writes", "never"}})->capabilities().conditional_put);
+}
+
+TEST_F(S3StoreTest, BodiesAreSignedOverPlainHttpUnlessSaidOtherwise) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  ASSERT_TRUE(Open(server)->Put("k", Body("Welcome to Amazon S3."), {}, context_).has_value());
+  ASSERT_TRUE(
+      Open(server, {{"payload_signing", "never"}})->Put("k", Body("a"), {}, context_).has_value());
+  EXPECT_EQ(server.requests().at(0).headers.Get("x-amz-content-sha256"),
+            "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
+  EXPECT_EQ(server.requests().at(1).headers.Get("x-amz-content-sha256"), "UNSIGNED-PAYLOAD");
+}
+
+TEST_F(S3StoreTest, NoCredentialsMeansNoRequest) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  const auto store = Open(server, {{"access_key_id", ""}, {"secret_access_key", ""}});
+  const auto put = store->Put("k", Body("a"), {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_EQ(put.error().code, ErrorCode::kDenied);
+  EXPECT_THAT(put.error().message, HasSubstr("AWS_ACCESS_KEY_ID"));
+  EXPECT_EQ(server.accepted(), 0);
+}
+
+TEST(OpenS3StoreTest, OpeningMakesNoRequestAndRefusesWhatIsWrong) {
+  StoreUri uri;
+  uri.scheme = "s3";
+  uri.bucket = "bucket";
+  const auto store = OpenS3Store(uri, {{"endpoint_url", "http://127.0.0.1:1"}});
+  ASSERT_TRUE(store.has_value());
+  EXPECT_EQ((*store)->root(), "s3://bucket");
+  EXPECT_EQ((*store)->scheme(), "s3");
+  EXPECT_EQ(OpenS3Store(uri, {{"bogus", "1"}}).error().code, ErrorCode::kInvalid);
+}
+
+}  // namespace
+}  // namespace airfreight::s3
