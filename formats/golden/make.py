@@ -121,7 +121,7 @@ def keys() -> Fields:
         (coordinate(key="é" * 512, map=3), "json"),
         (coordinate(put="../" * 100), "abcdefghijklmnop"),
         (
-            {name: "/" * 2000 for name in ("dag", "run", "task", "writer", "put")},
+            dict.fromkeys(("dag", "run", "task", "writer", "put"), "/" * 2000),
             "abcdefghijklmnop",
         ),
     ]
@@ -143,12 +143,13 @@ def keys() -> Fields:
             for c, extension in cases
         ],
         "not_keys": [
-            "", "a", "d/r/t/map_-1/k", "d/r/t/map_-1/.json", "d/r/t/map_-1/k.JSON", "d//t/map_-1/k.json",
-            "d/r/../map_-1/k.json", "d/r/%2e/map_-1/k.json", "d/r/%41/map_-1/k.json", "d/:/t/map_-1/k.json",
-            "d/%3/t/map_-1/k.json", "d/%00/t/map_-1/k.json", "d/%FF/t/map_-1/k.json",
-            "d/%ED%A0%80/t/map_-1/k.json", "d/r/t/map_01/k.json", "d/r/t/map_-2/k.json",
-            "d/r/t/map_9223372036854775808/k.json", "d/r/t/ti-/k.json", "d/r/t/map_-1/put/k.json",
-            "d/r/t/map_-1/_put/a/k.json", "d/r/t~/map_-1/k.json", f"d/{'r' * 201}/t/map_-1/k.json",
+            "", "a", "d/r/t/map_-1/k", "d/r/t/map_-1/.json", "d/r/t/map_-1/k.JSON",
+            "d//t/map_-1/k.json", "d/r/../map_-1/k.json", "d/r/%2e/map_-1/k.json",
+            "d/r/%41/map_-1/k.json", "d/:/t/map_-1/k.json", "d/%3/t/map_-1/k.json",
+            "d/%00/t/map_-1/k.json", "d/%FF/t/map_-1/k.json", "d/%ED%A0%80/t/map_-1/k.json",
+            "d/r/t/map_01/k.json", "d/r/t/map_-2/k.json", "d/r/t/map_9223372036854775808/k.json",
+            "d/r/t/ti-/k.json", "d/r/t/map_-1/put/k.json", "d/r/t/map_-1/_put/a/k.json",
+            "d/r/t~/map_-1/k.json", f"d/{'r' * 201}/t/map_-1/k.json",
             f"d/r~{'0' * 32}/t/map_-1/k.json",
         ],
     }  # fmt: skip
@@ -161,7 +162,7 @@ def reference(c: Fields, extension: str, **changes: object) -> Fields:
     """A reference, its fields in the order of writing; `None` leaves one out."""
     root = str(changes.pop("root", "s3://bucket/xcom"))
     fields: Fields = {
-        "_xcom_backend": root.split(":")[0],
+        "_xcom_backend": root.split(":", maxsplit=1)[0],
         "_xcom_type": "pandas.DataFrame",
         "_airfreight": 1,
         "store": "default",
@@ -240,7 +241,7 @@ def references() -> dict[str, str]:
     expected["frame_in_jsonb"] = dict(frame)
     texts["numbers_and_unknown_fields"] = (
         compact(frame)
-        .replace('"rows":1000000', '"rows": 1E+6, "later": {"uri": "s3://other", "n": [1.5, [null]]}')
+        .replace('"rows":1000000', '"rows": 1E+6, "later": {"uri": "s3://x", "n": [1.5, [null]]}')
         .replace('"size_bytes":29213841', '\n "size_bytes" : 29213841.000')
         .replace('"_airfreight":1', '"_airfreight":1.0')
     )

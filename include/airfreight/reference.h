@@ -44,7 +44,8 @@ struct Reference {
 
   /// The compact JSON that goes into the row, with `columns` and `summary` cut to
   /// kMaxReferenceBytes. ASCII only: labels are escaped, so that any database keeps them. Invalid
-  /// when a field holds what JSON text in a database cannot (NUL, broken UTF-8 outside labels).
+  /// when a field holds what JSON text in a database cannot (NUL, broken UTF-8 outside labels);
+  /// TooLarge when names alone take more than Parse reads (64 KiB).
   Result<std::string> ToJson() const;
 
   /// Parses what the row holds, whatever a database did to it (key order, spacing, number form).

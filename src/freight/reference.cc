@@ -17,8 +17,8 @@
 namespace airfreight {
 namespace {
 
-// The largest text that is parsed at all: sixteen times what is written, as names of thousands of
-// characters, escaped, may exceed kMaxReferenceBytes.
+// The largest text that is read, and so the largest that is written: sixteen times the usual limit,
+// as names of thousands of characters, escaped, may exceed kMaxReferenceBytes.
 constexpr size_t kMaxParsedBytes = size_t{64} << 10;
 // A key id of a signature. It names a setting, so that it is short.
 constexpr size_t kMaxKeyIdBytes = 64;
@@ -240,7 +240,15 @@ Result<std::string> Reference::ToJson() const {
   if (!shown.empty()) head.Text(kSummary, shown);
   if (!pairs.empty()) head.Json(kColumns, fmt::format("[{}]", fmt::join(pairs, ",")));
   if (cut) head.Json(kColumnsCut, "true");
-  return fmt::format("{{{},{}}}", head.members(), tail.members());
+  std::string json = fmt::format("{{{},{}}}", head.members(), tail.members());
+  if (json.size() > kMaxParsedBytes) {
+    return Fail(
+        ErrorCode::kTooLarge,
+        fmt::format("the names of this XCom take {} bytes in its reference, where {} is the "
+                    "most that is read",
+                    json.size(), kMaxParsedBytes));
+  }
+  return json;
 }
 
 // ---------------------------------------------------------------------------------------- reading

@@ -242,6 +242,14 @@ TEST(ReferenceTest, NamesAreNeverCut) {
   EXPECT_TRUE(back.columns.empty());
 }
 
+TEST(ReferenceTest, NamesTooLongToBeReadAgainAreNotWritten) {
+  Reference r = Example();
+  for (int i = 0; i < 6000; ++i) r.coordinate.run += "🚢";  // Twelve bytes each, escaped.
+  Result<std::string> json = r.ToJson();
+  ASSERT_FALSE(json);
+  EXPECT_EQ(json.error().code, ErrorCode::kTooLarge);
+}
+
 TEST(ReferenceTest, LargestSizesAreExact) {
   Reference r = Example();
   r.size_bytes = INT64_MAX;

@@ -1,0 +1,1 @@
+[b'', b'\x00\xff', bytearray(b'abc')]

@@ -1,0 +1,1 @@
+{'__classname__': 'os.system', '__version__': 1, '__data__': 'x'}

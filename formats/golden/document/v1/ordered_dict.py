@@ -1,0 +1,1 @@
+collections.OrderedDict([('b', 1), ('a', 2)])

@@ -1,0 +1,1 @@
+[datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=1)), zoneinfo.ZoneInfo('America/New_York')]

@@ -1,0 +1,30 @@
+// Whatever parses can be written, and what is written is read as the same and written the same
+// again.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "airfreight/reference.h"
+#include "check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using airfreight::Reference;
+  const auto parsed = Reference::Parse({reinterpret_cast<const char*>(data), size});
+  if (!parsed) return 0;
+  const auto json = parsed->ToJson();
+  if (!json) {
+    // Escaped, names take up to six times what they took.
+    AIRFREIGHT_FUZZ_CHECK(json.error().code == airfreight::ErrorCode::kTooLarge);
+    return 0;
+  }
+  for (char c : *json) AIRFREIGHT_FUZZ_CHECK(c >= 0x20 && c < 0x7F);
+  const auto again = Reference::Parse(*json);
+  AIRFREIGHT_FUZZ_CHECK(again);
+  AIRFREIGHT_FUZZ_CHECK(again->coordinate == parsed->coordinate);
+  AIRFREIGHT_FUZZ_CHECK(again->uri == parsed->uri && again->digest == parsed->digest);
+  AIRFREIGHT_FUZZ_CHECK(again->size_bytes == parsed->size_bytes && again->rows == parsed->rows);
+  AIRFREIGHT_FUZZ_CHECK(again->ToJson().value_or("") == *json);
+  return 0;
+}
