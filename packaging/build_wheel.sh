@@ -32,6 +32,7 @@ raw=$root/build/wheel/raw
 repaired=$root/build/wheel/repaired
 rm -rf "$raw" "$repaired"
 mkdir -p "$raw" "$repaired" dist
+touch "$raw/started"
 
 # A build folder of its own: the developers' keeps shared libraries in its cache. The time stamps inside the wheel are
 # those of the commit, and the prefix map keeps the builder's folders out of it: same sources, same wheel.
@@ -66,6 +67,8 @@ with zipfile.ZipFile(wheel) as archive:
 sys.exit(f"the builder's folder is named in {leaks}" if leaks else 0)
 EOF
 
+# As old as the beginning of this build: a source that was edited meanwhile is newer, and `./dev` sees that.
+touch --reference "$raw/started" "${wheel[0]}"
 rm -f dist/airfreight-*.whl
 mv "${wheel[0]}" dist/
 echo "dist/$(basename "${wheel[0]}")"

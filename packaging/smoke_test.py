@@ -65,7 +65,7 @@ def main() -> None:
             )
             try:
                 distrustful.get(reference)
-            except errors.AirfreightError as error:
+            except errors.Error as error:
                 assert "certificate" in str(error), error
                 print(f"another CA: {error}")
             else:
@@ -74,7 +74,7 @@ def main() -> None:
         assert freight.purge(reference) is True
         try:
             freight.get(reference)
-        except errors.AirfreightError as error:
+        except errors.NotFoundError as error:
             print(f"after the purge: {error}")
         else:
             raise AssertionError("what was removed came back")
