@@ -1,0 +1,409 @@
+#include "airfreight/freight.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "airfreight/store.h"
+#include "base/random.h"
+#include "conformance/decorators.h"
+#include "conformance/matchers.h"
+#include "freight/attempt.h"
+#include "store/retrying_store.h"
+
+namespace airfreight {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
+constexpr int64_t kMinute = 60'000'000;
+
+tl::unexpected<Error> Lost() {
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message = "the connection was reset";
+  error.retryable = true;
+  return Fail(std::move(error));
+}
+
+ValueInfo InfoOf(std::string type, std::string extension) {
+  ValueInfo info;
+  info.type = std::move(type);
+  info.extension = std::move(extension);
+  return info;
+}
+
+class FreightTest : public testing::Test {
+ protected:
+  FreightTest()
+      : root_("memory://" + RandomHex128().value() + "/xcom"),
+        memory_(Open(root_)),
+        faulty_(std::make_shared<FaultyStore>(memory_)),
+        counting_(std::make_shared<CountingStore>(faulty_)) {}
+
+  static std::shared_ptr<ObjectStore> Open(const std::string& uri) {
+    return OpenStore(uri, {{"retry_timeout", "0"}}).value();
+  }
+  std::unique_ptr<Freight> Process(Policy policy = {}) const {
+    return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
+                                     std::move(policy), "prod");
+  }
+  static Result<Reference> Put(Freight& freight, std::string_view text, int64_t attempt = 1,
+                               int64_t started = kNoon, std::string extension = "json") {
+    return freight.Put(coordinate_, Body(text), InfoOf("json", std::move(extension)),
+                       {attempt, started}, {});
+  }
+  std::string KeyOf(const Reference& reference) const {
+    return reference.uri.substr(root_.size() + 1);
+  }
+  std::string Stored(const Reference& reference) const {
+    const auto got = memory_->Get(KeyOf(reference), {}, {});
+    return got ? std::string(AsText(got->body.view())) : got.error().ToString();
+  }
+
+  inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
+                                                "extract",      Instance::Map(-1),
+                                                "return_value", {}};
+  const std::string root_;
+  std::shared_ptr<ObjectStore> memory_;
+  std::shared_ptr<FaultyStore> faulty_;
+  std::shared_ptr<CountingStore> counting_;
+};
+
+TEST_F(FreightTest, ReferenceSaysWhatAndWhereAndByWhom) {
+  ValueInfo info;
+  info.type = "pandas.DataFrame";
+  info.extension = "parquet";
+  info.rows = 3;
+  info.summary = "DataFrame 3 × 1";
+  info.columns = {{"a", "int64"}};
+  const auto reference = Process()->Put(coordinate_, Body("PAR1"), info, {2, kNoon}, {});
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(reference->backend, "memory");
+  EXPECT_EQ(reference->type, "pandas.DataFrame");
+  EXPECT_EQ(reference->store, "default");
+  EXPECT_EQ(reference->uri, root_ +
+                                "/sales/manual__2026-01-01T00%3A00%3A00%2B00%3A00/extract/map_-1/"
+                                "return_value.parquet");
+  EXPECT_EQ(reference->coordinate, coordinate_);
+  EXPECT_EQ(reference->attempt, 2);
+  EXPECT_EQ(reference->rows, 3);
+  EXPECT_EQ(reference->size_bytes, 4u);
+  EXPECT_TRUE(reference->digest.starts_with("crc32c:"));
+  EXPECT_EQ(reference->columns, info.columns);
+  EXPECT_EQ(reference->summary, info.summary);
+  EXPECT_EQ(reference->owner, "prod");
+  EXPECT_EQ(reference->write.size(), 32u);
+  EXPECT_EQ(reference->written.size(), 20u);
+  const auto stamp = ParseWriteMetadata(memory_->Head(KeyOf(*reference), {})->metadata);
+  ASSERT_TRUE(stamp);
+  EXPECT_EQ(*stamp, (WriteStamp{coordinate_.Hash(), 2, kNoon, reference->write, "prod"}));
+  EXPECT_EQ(reference->etag, memory_->Head(KeyOf(*reference), {})->version);
+}
+
+TEST_F(FreightTest, PolicyChoosesTheDigest) {
+  Decision decision;
+  decision.digest = DigestKind::kSha256;
+  const auto freight = Process(Policy(decision));
+  const auto reference = Put(*freight, "value");
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_TRUE(reference->digest.starts_with("sha256:"));
+  EXPECT_TRUE(IsOk(freight->Get(*reference, {})));
+}
+
+TEST_F(FreightTest, ValueAboveTheLimitIsNotSent) {
+  Decision decision;
+  decision.max_bytes = 4;
+  EXPECT_TRUE(IsOk(Put(*Process(Policy(decision)), "1234")));
+  counting_->Take();
+  const auto put = Put(*Process(Policy(decision)), "12345");
+  ASSERT_TRUE(IsError(put, ErrorCode::kTooLarge));
+  EXPECT_THAT(put.error().message, AllOf(HasSubstr("max_bytes"), HasSubstr("'extract'")));
+  faulty_->declared.max_put_bytes = 3;
+  EXPECT_TRUE(IsError(Put(*Process(), "1234"), ErrorCode::kTooLarge));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(FreightTest, WhatNoReferenceCouldDescribeIsNotSent) {
+  ValueInfo info = InfoOf("json", "json");
+  Coordinate nul = coordinate_;
+  nul.task = std::string("a\0b", 3);
+  EXPECT_TRUE(IsError(Process()->Put(nul, Body("v"), info, {}, {}), ErrorCode::kInvalid));
+  info.extension = "../x";
+  EXPECT_TRUE(IsError(Process()->Put(coordinate_, Body("v"), info, {}, {}), ErrorCode::kInvalid));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(FreightTest, LostReplyOfTheOnlyPutIsKnownByTheWriteId) {
+  // As the retry layer below meets it: the first Put arrived, its reply did not, and the second one
+  // answers that the condition does not hold.
+  bool first = true;
+  auto retrying = std::make_shared<FaultyStore>(memory_);
+  retrying->after_put = [&](const Result<ObjectInfo>& reply) -> Status {
+    if (!std::exchange(first, false)) return {};
+    EXPECT_TRUE(IsOk(reply));
+    Error error;
+    error.code = ErrorCode::kConditionFailed;
+    return Fail(std::move(error));
+  };
+  const auto counting = std::make_shared<CountingStore>(retrying);
+  Freight freight({{"default", counting}}, {});
+  const auto reference = Put(freight, "value");
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_THAT(counting->Take(), ElementsAre("PUT", "HEAD"));
+  EXPECT_EQ(reference->etag, memory_->Head(KeyOf(*reference), {})->version);
+  // And the version that it learnt serves the next push.
+  EXPECT_TRUE(IsOk(Put(freight, "again")));
+  EXPECT_THAT(counting->Take(), ElementsAre("PUT"));
+}
+
+TEST_F(FreightTest, LostReplyBelowTheRetryLayerIsASuccess) {
+  // The real layers: the bare store, replies lost above it, the retry layer, Freight.
+  int puts = 0;
+  faulty_->after_put = [&](const auto&) -> Status {
+    if (++puts == 1) return Lost();
+    return {};
+  };
+  RetryHooks hooks = RetryHooks::Real();
+  hooks.sleep = [](auto) {};
+  const auto retrying = std::make_shared<RetryingStore>(faulty_, RetryOptions(), hooks);
+  Freight freight({{"default", retrying}}, {});
+  const auto reference = Put(freight, "value");
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(puts, 2);
+  EXPECT_EQ(Stored(*reference), "value");
+}
+
+TEST_F(FreightTest, UnreachableStoreIsAnErrorThatNamesThePlaceAndIsRetryable) {
+  faulty_->before_put = [](auto, const auto&) -> Status { return Lost(); };
+  const auto put = Put(*Process(), "value");
+  ASSERT_TRUE(IsError(put, ErrorCode::kUnavailable));
+  EXPECT_TRUE(put.error().retryable);
+  EXPECT_EQ(put.error().store, root_);
+  EXPECT_THAT(put.error().key, HasSubstr("return_value.json"));
+  EXPECT_THAT(put.error().message, AllOf(HasSubstr("connection was reset"), HasSubstr("'sales'"),
+                                         HasSubstr("'return_value'")));
+}
+
+TEST_F(FreightTest, SupersededNamesBothAttemptsAndWhatToDo) {
+  ASSERT_TRUE(IsOk(Put(*Process(), "new", 3, kNoon + kMinute)));
+  const auto late = Put(*Process(), "late", 1, kNoon);
+  ASSERT_TRUE(IsError(late, ErrorCode::kSuperseded));
+  EXPECT_FALSE(late.error().retryable);
+  EXPECT_THAT(late.error().message, AllOf(HasSubstr("attempt 1, started 2026-01-01T12:00:00Z"),
+                                          HasSubstr("attempt 3, started 2026-01-01T12:01:00Z"),
+                                          HasSubstr("clear the task")));
+}
+
+TEST_F(FreightTest, AttemptWithoutANumberIsOrderedByItsStart) {
+  ASSERT_TRUE(IsOk(Put(*Process(), "early", 0, kNoon)));
+  EXPECT_TRUE(IsOk(Put(*Process(), "now", 0, 0)));
+  EXPECT_TRUE(IsError(Put(*Process(), "late", 0, kNoon), ErrorCode::kSuperseded));
+}
+
+TEST_F(FreightTest, AnotherCoordinatesObjectIsNeverOverwritten) {
+  const auto reference = Put(*Process(), "mine");
+  ASSERT_TRUE(IsOk(reference));
+  PutOptions theirs;
+  theirs.metadata = memory_->Head(KeyOf(*reference), {})->metadata;
+  theirs.metadata["af-coordinate"] = std::string(32, '0');
+  ASSERT_TRUE(IsOk(memory_->Put(KeyOf(*reference), Body("theirs"), theirs, {})));
+  const auto put = Put(*Process(), "mine again", 2, kNoon + kMinute);
+  ASSERT_TRUE(IsError(put, ErrorCode::kInternal));
+  EXPECT_THAT(put.error().message, HasSubstr("upper from lower case"));
+  EXPECT_EQ(Stored(*reference), "theirs");
+}
+
+TEST_F(FreightTest, ObjectWithoutOurMetadataIsReplaced) {
+  const auto reference = Put(*Process(), "mine");
+  ASSERT_TRUE(IsOk(memory_->Put(KeyOf(*reference), Body("copied by hand"), {}, {})));
+  EXPECT_TRUE(IsOk(Put(*Process(), "new")));
+  EXPECT_EQ(Stored(*reference), "new");
+}
+
+TEST_F(FreightTest, WriterWhoseObjectVanishesBetweenTwoRequestsWritesItAnew) {
+  const auto reference = Put(*Process(), "first");
+  ASSERT_TRUE(IsOk(reference));
+  // Removed after the first Put was refused and before it is looked at.
+  bool once = true;
+  faulty_->after_put = [&](const auto& reply) -> Status {
+    if (!reply && std::exchange(once, false)) {
+      EXPECT_TRUE(IsOk(memory_->Remove(KeyOf(*reference), Condition::None(), {})));
+    }
+    return {};
+  };
+  EXPECT_TRUE(IsOk(Put(*Process(), "second")));
+  EXPECT_EQ(Stored(*reference), "second");
+}
+
+TEST_F(FreightTest, MissingVersionThatS3CallsNotFoundIsWrittenAnew) {
+  const auto freight = Process();
+  const auto reference = Put(*freight, "first");
+  ASSERT_TRUE(IsOk(reference));
+  ASSERT_TRUE(IsOk(memory_->Remove(KeyOf(*reference), Condition::None(), {})));
+  faulty_->before_put = [](auto, const PutOptions& options) -> Status {
+    if (options.condition.kind != Condition::Kind::kVersion) return {};
+    return Fail(ErrorCode::kNotFound, "NoSuchKey");
+  };
+  counting_->Take();
+  EXPECT_TRUE(IsOk(Put(*freight, "second")));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT", "PUT"));
+}
+
+TEST_F(FreightTest, ObjectThatNeverRestsIsUnavailableAfterFourPuts) {
+  const auto reference = Put(*Process(), "first");
+  faulty_->before_put = [&](auto key, const auto&) -> Status {
+    EXPECT_TRUE(IsOk(memory_->Put(key, Body("restless"), {}, {})));
+    return {};
+  };
+  counting_->Take();
+  EXPECT_TRUE(IsError(Put(*Process(), "second"), ErrorCode::kUnavailable));
+  EXPECT_THAT(counting_->Take(),
+              ElementsAre("PUT", "HEAD", "PUT", "HEAD", "PUT", "HEAD", "PUT", "HEAD"));
+}
+
+TEST_F(FreightTest, StoreThatDeclaresNoConditionsIsPutToWithoutOne) {
+  faulty_->declared.conditional_put = false;
+  faulty_->before_put = [](auto, const PutOptions& options) -> Status {
+    EXPECT_EQ(options.condition.kind, Condition::Kind::kNone);
+    return {};
+  };
+  ASSERT_TRUE(IsOk(Put(*Process(), "first")));
+  ASSERT_TRUE(IsOk(Put(*Process(), "second")));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT", "PUT"));
+}
+
+TEST_F(FreightTest, ServerWithoutConditionsIsAskedOnceAndThenNoMore) {
+  faulty_->before_put = [](auto, const PutOptions& options) -> Status {
+    if (options.condition.kind == Condition::Kind::kNone) return {};
+    return Fail(ErrorCode::kUnsupported, "501");
+  };
+  const auto freight = Process();
+  EXPECT_TRUE(IsOk(Put(*freight, "first")));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT", "PUT"));
+  EXPECT_TRUE(IsOk(Put(*freight, "second")));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT"));
+}
+
+TEST_F(FreightTest, FailureToRemoveTheEarlierObjectDoesNotFailThePush) {
+  const auto freight = Process();
+  ASSERT_TRUE(IsOk(Put(*freight, "PAR1", 1, kNoon, "parquet")));
+  faulty_->before_remove = []() -> Status { return Lost(); };
+  const auto json = Put(*freight, "{}", 1, kNoon, "json");
+  ASSERT_TRUE(IsOk(json));
+  EXPECT_EQ(Stored(*json), "{}");
+}
+
+TEST_F(FreightTest, FailedSettlingIsReportedAndCanBeRepeated) {
+  const auto freight = Process();
+  const auto reference = Put(*freight, "large");
+  faulty_->before_remove = []() -> Status { return Lost(); };
+  EXPECT_TRUE(IsError(freight->Settle(coordinate_, {}), ErrorCode::kUnavailable));
+  faulty_->before_remove = nullptr;
+  EXPECT_TRUE(IsOk(freight->Settle(coordinate_, {})));
+  EXPECT_TRUE(IsError(memory_->Head(KeyOf(*reference), {}), ErrorCode::kNotFound));
+}
+
+TEST_F(FreightTest, ReferenceToAnotherBucketIsOutOfScopeAndSaysWhichSettingWouldAllowIt) {
+  auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  counting_->Take();
+  reference->uri = "s3://other-bucket/xcom" + reference->uri.substr(root_.size());
+  const auto got = Process()->Get(*reference, {});
+  ASSERT_TRUE(IsError(got, ErrorCode::kOutOfScope));
+  EXPECT_THAT(got.error().message, AllOf(HasSubstr(reference->uri), HasSubstr(root_),
+                                         HasSubstr("read_also"), HasSubstr("'sales'")));
+  EXPECT_TRUE(IsError(Process()->Purge(*reference, {}), ErrorCode::kOutOfScope));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(FreightTest, ReferenceWhoseUriIsNotItsCoordinatesIsOutOfScope) {
+  const auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  counting_->Take();
+  std::vector<Reference> forged(7, *reference);
+  forged[0].coordinate.dag = "finance";
+  forged[1].uri = root_ + "/finance" + reference->uri.substr(reference->uri.find("/manual__"));
+  forged[2].uri = root_ + "/../" + KeyOf(*reference);
+  forged[3].uri = reference->uri + "/../x.json";
+  forged[4].uri = reference->uri + "?versionId=1";
+  forged[5].uri = root_ + "//" + KeyOf(*reference);
+  forged[6].uri = root_ + "x/" + KeyOf(*reference);
+  for (const Reference& one : forged) {
+    EXPECT_TRUE(IsError(Process()->Get(one, {}), ErrorCode::kOutOfScope)) << one.uri;
+  }
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(FreightTest, StoreOfTheSameRootUnderAnotherNameIsRead) {  // Report L6.
+  const auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  Freight renamed({{"primary", Open("memory://elsewhere")}, {"archive", counting_}}, {});
+  EXPECT_EQ(AsText(renamed.Get(*reference, {})->view()), "value");
+}
+
+TEST_F(FreightTest, OfTwoStoresOfOneRootTheOneOfTheReferencesNameIsRead) {
+  const auto other = std::make_shared<CountingStore>(memory_);
+  Freight freight({{"first", other}, {"default", counting_}}, {});
+  const auto reference = Put(*Process(), "value");
+  counting_->Take();
+  EXPECT_TRUE(IsOk(freight.Get(*reference, {})));
+  EXPECT_THAT(other->Take(), IsEmpty());
+  EXPECT_THAT(counting_->Take(), ElementsAre("GET"));
+}
+
+TEST_F(FreightTest, FirstStoreIsWrittenToUnlessThePolicyNamesOne) {
+  Freight by_position({{"primary", counting_}, {"other", Open("memory://elsewhere")}}, {});
+  EXPECT_TRUE(IsOk(Put(by_position, "value")));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT"));
+  Decision decision;
+  decision.store = "primary";
+  Freight by_name({{"other", Open("memory://elsewhere")}, {"primary", counting_}},
+                  Policy(decision));
+  EXPECT_TRUE(IsOk(Put(by_name, "value")));
+  EXPECT_THAT(counting_->Take(), Not(IsEmpty()));
+  decision.store = "gone";
+  Freight wrong({{"primary", counting_}}, Policy(decision));
+  const auto put = Put(wrong, "value");
+  ASSERT_TRUE(IsError(put, ErrorCode::kInvalid));
+  EXPECT_THAT(put.error().message, AllOf(HasSubstr("'gone'"), HasSubstr("'primary'")));
+  Freight none({}, {});
+  EXPECT_TRUE(IsError(Put(none, "value"), ErrorCode::kInvalid));
+}
+
+TEST_F(FreightTest, ForgedSizeAllocatesNothing) {
+  auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  reference->size_bytes = uint64_t{1} << 62;
+  EXPECT_TRUE(IsError(Process()->Get(*reference, {}), ErrorCode::kCorrupt));
+}
+
+TEST_F(FreightTest, DigestOfAnUnknownKindIsOfANewerFormatAndNothingIsRead) {
+  auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  counting_->Take();
+  reference->digest = "blake3:00";
+  EXPECT_TRUE(IsError(Process()->Get(*reference, {}), ErrorCode::kNewerFormat));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(FreightTest, CancelledPushSendsNothing) {
+  Context context;
+  context.cancelled = [] { return true; };
+  const auto put =
+      Process()->Put(coordinate_, Body("value"), InfoOf("json", "json"), {1, kNoon}, context);
+  EXPECT_TRUE(IsError(put, ErrorCode::kCancelled));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace airfreight

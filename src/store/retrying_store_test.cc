@@ -1,0 +1,224 @@
+#include "store/retrying_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "conformance/decorators.h"
+#include "conformance/matchers.h"
+#include "store/memory/memory_store.h"
+
+namespace airfreight {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Le;
+using Seconds = std::chrono::duration<double>;
+
+Error Failure(ErrorCode code, bool retryable, double retry_after = 0) {
+  Error error;
+  error.code = code;
+  error.message = "as told";
+  error.retryable = retryable;
+  error.retry_after_seconds = retry_after;
+  return error;
+}
+
+// Fails `failures` times before it reaches the store inside, by a clock that only sleeping moves.
+class RetryingStoreTest : public testing::Test {
+ protected:
+  RetryingStoreTest() {
+    StoreUri uri;
+    uri.scheme = "memory";
+    uri.bucket = testing::UnitTest::GetInstance()->current_test_info()->name();
+    faulty_ = std::make_shared<FaultyStore>(OpenMemoryStore(uri, {}).value());
+    faulty_->before_put = [this](auto, const auto&) -> Status {
+      ++attempts_;
+      now_ += std::chrono::duration_cast<Context::Clock::duration>(attempt_takes_);
+      if (failures_.empty()) return {};
+      Error error = failures_.front();
+      failures_.pop_front();
+      return Fail(std::move(error));
+    };
+    hooks_.now = [this] { return now_; };
+    hooks_.sleep = [this](Seconds wait) {
+      slices_.push_back(wait.count());
+      now_ += std::chrono::duration_cast<Context::Clock::duration>(wait);
+    };
+    hooks_.random = [this] { return random_; };
+  }
+
+  Result<ObjectInfo> Put(const Context& context = {}) {
+    RetryingStore store(faulty_, options_, hooks_);
+    return store.Put("k", Body("value"), {}, context);
+  }
+  void FailAlways(const Error& error) { failures_.assign(1000, error); }
+  double Slept() const {
+    double sum = 0;
+    for (const double slice : slices_) sum += slice;
+    return sum;
+  }
+
+  RetryOptions options_;
+  RetryHooks hooks_;
+  std::shared_ptr<FaultyStore> faulty_;
+  std::deque<Error> failures_;
+  Seconds attempt_takes_{0};
+  double random_ = 0.5;
+  int attempts_ = 0;
+  std::vector<double> slices_;
+  Context::Clock::time_point now_{std::chrono::hours(1)};
+};
+
+TEST_F(RetryingStoreTest, FailureThatMayPassIsTriedAgain) {
+  failures_ = {Failure(ErrorCode::kUnavailable, true), Failure(ErrorCode::kThrottled, true)};
+  EXPECT_TRUE(IsOk(Put()));
+  EXPECT_EQ(attempts_, 3);
+}
+
+TEST_F(RetryingStoreTest, FailureForGoodIsReturnedAtOnceAndAsItIs) {  // Report J13.
+  FailAlways(Failure(ErrorCode::kDenied, false));
+  const auto put = Put();
+  ASSERT_TRUE(IsError(put, ErrorCode::kDenied));
+  EXPECT_EQ(put.error().message, "as told");
+  EXPECT_EQ(attempts_, 1);
+  EXPECT_TRUE(slices_.empty());
+}
+
+TEST_F(RetryingStoreTest, WaitsAreDrawnFromADoublingRangeWithACap) {
+  options_.max_attempts = 9;
+  options_.timeout = Seconds(1000);
+  std::vector<double> draws;
+  random_ = 1.0;  // The upper end of each range.
+  FailAlways(Failure(ErrorCode::kUnavailable, true));
+  std::vector<double> before;
+  hooks_.random = [&] {
+    before.push_back(Slept());
+    return random_;
+  };
+  EXPECT_FALSE(Put());
+  std::vector<double> waits;
+  for (size_t i = 1; i < before.size(); ++i) waits.push_back(before[i] - before[i - 1]);
+  using testing::DoubleNear;
+  EXPECT_THAT(waits,
+              ElementsAre(DoubleNear(0.1, 1e-9), DoubleNear(0.2, 1e-9), DoubleNear(0.4, 1e-9),
+                          DoubleNear(0.8, 1e-9), DoubleNear(1.6, 1e-9), DoubleNear(3.2, 1e-9),
+                          DoubleNear(5, 1e-9), DoubleNear(5, 1e-9)));
+}
+
+TEST_F(RetryingStoreTest, JitterIsFullSoThatAWaitMayBeNone) {
+  random_ = 0;
+  failures_ = {Failure(ErrorCode::kThrottled, true)};
+  EXPECT_TRUE(IsOk(Put()));
+  EXPECT_EQ(Slept(), 0);
+}
+
+TEST_F(RetryingStoreTest, RetryAfterIsTheLeastWait) {
+  random_ = 0;
+  failures_ = {Failure(ErrorCode::kThrottled, true, 7)};
+  EXPECT_TRUE(IsOk(Put()));
+  EXPECT_NEAR(Slept(), 7, 1e-6);
+}
+
+TEST_F(RetryingStoreTest, RetryAfterBeyondTheBudgetIsNotWaitedFor) {
+  for (const double asked : {61.0, 1e300}) {
+    failures_ = {Failure(ErrorCode::kThrottled, true, asked)};
+    EXPECT_TRUE(IsError(Put(), ErrorCode::kThrottled));
+    EXPECT_EQ(Slept(), 0);
+  }
+}
+
+TEST_F(RetryingStoreTest, SpentBudgetReturnsTheLastErrorWithAttemptsAndTime) {
+  options_.max_attempts = 1000;
+  attempt_takes_ = Seconds(1);
+  FailAlways(Failure(ErrorCode::kThrottled, true));
+  failures_.front().code = ErrorCode::kUnavailable;
+  const Context::Clock::time_point start = now_;
+  const auto put = Put();
+  ASSERT_TRUE(IsError(put, ErrorCode::kThrottled));
+  EXPECT_LE(Seconds(now_ - start).count(), 61);
+  EXPECT_GE(Seconds(now_ - start).count(), 50);
+  EXPECT_THAT(put.error().message, AllOf(HasSubstr("as told (tried "), HasSubstr(" times in 5")));
+}
+
+TEST_F(RetryingStoreTest, AttemptsHaveAnEnd) {
+  options_.max_attempts = 3;
+  FailAlways(Failure(ErrorCode::kUnavailable, true));
+  const auto put = Put();
+  ASSERT_FALSE(put);
+  EXPECT_EQ(attempts_, 3);
+  EXPECT_THAT(put.error().message, HasSubstr("tried 3 times"));
+}
+
+TEST_F(RetryingStoreTest, NoWaitGoesOnBeyondTheDeadline) {
+  Context context;
+  context.deadline = now_ + std::chrono::seconds(2);
+  options_.max_attempts = 1000;
+  FailAlways(Failure(ErrorCode::kUnavailable, true));
+  EXPECT_TRUE(IsError(Put(context), ErrorCode::kUnavailable));
+  EXPECT_LT(now_, *context.deadline);
+}
+
+TEST_F(RetryingStoreTest, BodyOfASlowAttemptIsNotCutByTheBudget) {
+  attempt_takes_ = Seconds(500);
+  EXPECT_TRUE(IsOk(Put()));
+}
+
+TEST_F(RetryingStoreTest, LongWaitsAreTakenInSlicesOfATenthOfASecond) {
+  failures_ = {Failure(ErrorCode::kThrottled, true, 3)};
+  EXPECT_TRUE(IsOk(Put()));
+  EXPECT_THAT(slices_, Each(Le(0.1)));
+  EXPECT_GE(slices_.size(), 30u);
+}
+
+TEST_F(RetryingStoreTest, CancellingEndsAWait) {
+  failures_ = {Failure(ErrorCode::kThrottled, true, 50)};
+  Context context;
+  context.cancelled = [this] { return slices_.size() >= 5; };
+  const auto put = Put(context);
+  ASSERT_TRUE(IsError(put, ErrorCode::kCancelled));
+  EXPECT_FALSE(put.error().retryable);
+  EXPECT_EQ(slices_.size(), 5u);
+  EXPECT_EQ(attempts_, 1);
+}
+
+TEST_F(RetryingStoreTest, EveryAttemptSendsTheWholeBody) {  // Report H3.
+  failures_ = {Failure(ErrorCode::kUnavailable, true)};
+  ASSERT_TRUE(IsOk(Put()));
+  EXPECT_EQ(AsText(faulty_->Get("k", {}, {})->body.view()), "value");
+}
+
+TEST_F(RetryingStoreTest, ConditionalPutWhoseReplyWasLostMeetsItsOwnFirstWrite) {
+  bool lost = false;
+  faulty_->after_put = [&](const auto&) -> Status {
+    if (std::exchange(lost, true)) return {};
+    return Fail(Failure(ErrorCode::kUnavailable, true));
+  };
+  RetryingStore store(faulty_, options_, hooks_);
+  PutOptions options;
+  options.condition = Condition::Absent();
+  // Freight tells it from another's by the write id: freight_test.cc.
+  EXPECT_TRUE(IsError(store.Put("k", Body("value"), options, {}), ErrorCode::kConditionFailed));
+}
+
+TEST(RetryHooksTest, RandomNumbersAreUniformAndNeverOne) {
+  const RetryHooks hooks = RetryHooks::Real();
+  double sum = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    const double number = hooks.random();
+    ASSERT_GE(number, 0);
+    ASSERT_LT(number, 1);
+    sum += number;
+  }
+  EXPECT_NEAR(sum / 10'000, 0.5, 0.03);  // Ten standard deviations.
+}
+
+}  // namespace
+}  // namespace airfreight

@@ -1,0 +1,119 @@
+#include "store/uri.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "airfreight/coordinate.h"
+#include "conformance/matchers.h"
+
+namespace airfreight {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+std::string Message(std::string_view uri) {
+  const auto parsed = ParseStoreUri(uri);
+  EXPECT_TRUE(IsError(parsed, ErrorCode::kInvalid)) << uri;
+  return parsed ? "" : parsed.error().message;
+}
+
+TEST(StoreUriTest, BucketAndPrefix) {
+  const auto uri = ParseStoreUri("s3://bucket/a/prefix");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->scheme, "s3");
+  EXPECT_EQ(uri->bucket, "bucket");
+  EXPECT_EQ(uri->prefix, "a/prefix");
+  EXPECT_EQ(uri->connection, "");
+  EXPECT_EQ(uri->Root(), "s3://bucket/a/prefix");
+  EXPECT_EQ(uri->FullKey("k/x"), "a/prefix/k/x");
+}
+
+TEST(StoreUriTest, EmptyPrefixIsLegalAndLeavesNoSlash) {  // Report L7.
+  for (const char* text : {"s3://bucket", "s3://bucket/", "s3://bucket///"}) {
+    const auto uri = ParseStoreUri(text);
+    ASSERT_TRUE(IsOk(uri)) << text;
+    EXPECT_EQ(uri->Root(), "s3://bucket");
+    EXPECT_EQ(uri->FullKey("k"), "k");
+  }
+}
+
+TEST(StoreUriTest, ConnectionIsNoPartOfTheRoot) {  // Report A5.
+  const auto uri = ParseStoreUri("s3://my_conn@bucket/xcom/");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->connection, "my_conn");
+  EXPECT_EQ(uri->bucket, "bucket");
+  EXPECT_EQ(uri->Root(), "s3://bucket/xcom");
+}
+
+TEST(StoreUriTest, DirectoryIsAbsolute) {
+  const auto uri = ParseStoreUri("file:///srv/air flow/é%20/");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->directory, "/srv/air flow/é%20");
+  EXPECT_EQ(uri->Root(), "file:///srv/air flow/é%20");
+  EXPECT_EQ(uri->prefix, "");
+  EXPECT_THAT(Message("file://srv/airflow"), HasSubstr("three slashes"));
+  EXPECT_THAT(Message("file:///"), HasSubstr("no directory"));
+}
+
+TEST(StoreUriTest, MemoryHasANameAndAPrefix) {
+  const auto uri = ParseStoreUri("memory://name/p");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->bucket, "name");
+  EXPECT_EQ(uri->Root(), "memory://name/p");
+  EXPECT_THAT(Message("memory://conn@name"), HasSubstr("only s3"));
+}
+
+TEST(StoreUriTest, RefusalQuotesWhatWasSetAndShowsARightOne) {
+  for (const char* text :
+       {"bucket/xcom", "s3://", "s3:///prefix", "s3://@bucket", "s3://a b/x", "s3://bu",
+        "s3://bucket/../x", "s3://bucket/a/./b", "s3://bucket/a//b", "s3://bucket/x?region=eu",
+        "s3://bucket/x#y", "file:///a/../b", "file:///a//b", "file://host/dir", "gopher://x"}) {
+    EXPECT_THAT(Message(text), AllOf(HasSubstr(text), HasSubstr("s3://bucket/xcom"))) << text;
+  }
+  EXPECT_THAT(Message(""), HasSubstr("s3://bucket/xcom"));
+}
+
+TEST(StoreUriTest, ControlCharactersAreRefusedAndShownEscaped) {
+  using std::string_view_literals::operator""sv;
+  EXPECT_THAT(Message("s3://bucket/a\0b"sv), HasSubstr("\\x00"));
+  EXPECT_THAT(Message("s3://bucket/a\nb"), HasSubstr("\\x0a"));
+  EXPECT_THAT(Message("s3://bucket/a\xff"), HasSubstr("UTF-8"));
+}
+
+TEST(StoreUriTest, UnknownSchemeListsTheKnownOnes) {
+  EXPECT_THAT(Message("gs://bucket/x"), AllOf(HasSubstr("'gs'"), HasSubstr("s3, file and memory")));
+  EXPECT_THAT(Message("S3://bucket/x"), HasSubstr("'S3'"));
+}
+
+TEST(StoreUriTest, PrefixThatLeavesNoRoomForKeysIsRefused) {
+  EXPECT_TRUE(IsOk(ParseStoreUri("s3://bucket/" + std::string(kMaxPrefixBytes, 'p'))));
+  EXPECT_THAT(Message("s3://bucket/" + std::string(kMaxPrefixBytes + 1, 'p')),
+              HasSubstr("longer than 150 bytes"));
+}
+
+TEST(StoreUriTest, DirectoryBucketIsRefusedByItsName) {  // Report J11.
+  EXPECT_THAT(Message("s3://b--use1-az4--x-s3/xcom"),
+              AllOf(HasSubstr("S3 Express"), HasSubstr("not supported")));
+}
+
+TEST(StoreUriTest, SecretInTheUriIsRefusedAndNotShown) {
+  for (const char* text :
+       {"s3://AKIAEXAMPLE:topsecret@bucket/x", "s3://AKIAEXAMPLE:top/secret@bucket",
+        "s3://AKIAEXAMPLE:top?secret@bucket", "redis://:topsecret@host"}) {
+    EXPECT_THAT(Message(text),
+                AllOf(Not(HasSubstr("secret@")), Not(HasSubstr("AKIA")), HasSubstr("not shown")))
+        << text;
+  }
+}
+
+TEST(StoreUriTest, ColonAndAtSignInAPrefixAreNoSecret) {
+  EXPECT_TRUE(IsOk(ParseStoreUri("s3://bucket/a:b@c")));
+  EXPECT_TRUE(IsOk(ParseStoreUri("file:///a:b@c")));
+}
+
+}  // namespace
+}  // namespace airfreight
