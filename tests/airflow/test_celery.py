@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterator
 
 import pytest
-from tests.airflow.conftest import BACKEND, DAGS, RUN_ID, DirectoryStore, Run, Runs
+from tests.airflow.conftest import BACKEND, DAGS, RUN_ID, DirectoryStore, Run, Runs, readable
 from tests.airflow.harness import Airflow
 
 pytestmark = [
@@ -84,4 +84,4 @@ def test_a_directory_that_nobody_said_is_shared_is_refused(queues: Run) -> None:
     assert states[("not_said_to_be_shared", -1)] == "failed"
     assert [row for row in queues.rows() if row.task_id == "not_said_to_be_shared"] == []
     log = queues.log("not_said_to_be_shared")
-    assert "file_store_shared" in log, log[-6000:]
+    assert "AIRFLOW__AIRFREIGHT__FILE_STORE_SHARED=True" in log, readable(log)
