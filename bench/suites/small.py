@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import statistics
 from typing import TYPE_CHECKING
 
 from bench.backends import OURS, Server
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from bench.suites import Options
 
 ROUNDS = 60
-CALLS = 1_000
+CALLS = 500
 
 
 def run(options: Options) -> list[Bar]:
@@ -28,35 +27,37 @@ def run(options: Options) -> list[Bar]:
     save("small", answer)
     bars: list[Bar] = []
     rows: list[list[str]] = []
-    for verb in ("serialize_value", "deserialize_value"):
+    for verb in ("XCom.set", "serialize_value", "deserialize_value"):
         ours, default, again = (
             answer["seconds"][f"{verb}: {name}"] for name in ("ours", "default", "default again")
         )
         ratios = Series(tuple(a / b for a, b in zip(ours, default, strict=True)))
         noise = Series(tuple(a / b for a, b in zip(again, default, strict=True)))
-        difference = statistics.median(a - b for a, b in zip(ours, default, strict=True))
+        difference = (min(ours) - min(default)) * 1e6
         rows.append(
             [
                 verb,
                 f"{min(ours) * 1e6:.2f}",
                 f"{min(default) * 1e6:.2f}",
-                f"{difference * 1e6:+.2f}",
+                f"{difference:+.2f}",
                 f"{ratios.median:.3f} ({min(ratios.samples):.2f} to {ratios.high:.2f})",
                 f"{noise.median:.3f} ({min(noise.samples):.2f} to {noise.high:.2f})",
             ]
         )
-        # "No measurable time": not above what the default backend shows against itself.
-        bars.append(
-            Bar(
-                f"small dict, {verb} / default",
-                ratios.median,
-                noise.high,
-                note=f"limit: default against itself, 9th decile; {difference * 1e6:+.2f} µs",
+        if verb == "XCom.set":
+            # "No measurable time": no more than what the default backend shows against itself.
+            bars.append(
+                Bar(
+                    "small dict, XCom.set / default",
+                    ratios.median,
+                    noise.high,
+                    note=f"limit: default / itself, 9th decile; {difference:+.1f} µs",
+                )
             )
-        )
     table(
         f"small dict: µs a call, {ROUNDS} rounds of {CALLS} calls",
         ["call", "ours best", "default best", "difference", "ours/default", "default/default"],
         rows,
     )
+    print("  XCom.set talks to a supervisor that only answers: no API server, no database")
     return bars
