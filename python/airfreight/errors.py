@@ -138,8 +138,8 @@ class NotFoundError(Error):
 
     code = "NotFound"
     advice = (
-        "The object was deleted after the row was written (a lifecycle rule, a clean-up, another "
-        "machine's directory?). Clear and rerun task '{task}' to write it again."
+        "It was deleted after the row was written (a lifecycle rule, a clean-up?). Clear and rerun "
+        "task '{task}' to write it again."
     )
 
 

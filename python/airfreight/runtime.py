@@ -45,6 +45,11 @@ def loaded() -> Freight | None:
     return entry[0] if entry is not None else None
 
 
+def forget() -> None:
+    """Drops the core, so that the next call makes it of the settings anew (for tests)."""
+    _freights.clear()
+
+
 def coordinate(
     dag: str,
     run: str,
@@ -57,9 +62,7 @@ def coordinate(
     put_name: str | None = None,
 ) -> Coordinate:
     """Makes the core's coordinate."""
-    from airfreight._core import Coordinate
-
-    return Coordinate(
+    made: Coordinate = _load().Coordinate(
         dag,
         run,
         task,
@@ -69,6 +72,7 @@ def coordinate(
         write_id=write_id,
         put_name=put_name,
     )
+    return made
 
 
 def _make() -> tuple[Freight, float]:

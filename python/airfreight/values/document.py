@@ -418,6 +418,13 @@ def _typed(content: Any, kind: type) -> Any:
     return content
 
 
+def _items(content: Any, kind: type, count: int) -> list[Any]:
+    items = [_typed(item, kind) for item in _typed(content, list)]
+    if len(items) != count:
+        raise ValueError(f"expected {count} items, found {len(items)}")
+    return items
+
+
 def _unbase64(content: Any) -> bytes:
     return base64.b64decode(_typed(content, str), validate=True)
 
@@ -453,13 +460,13 @@ _DECODERS: dict[str, Callable[[Any, LeafReader | None], Any]] = {
     "~bytearray": lambda content, _: bytearray(_unbase64(content)),
     "~int": lambda content, _: int(_typed(content, str), 16),
     "~float": lambda content, _: float(_typed(content, str)),
-    "~complex": lambda content, _: complex(*(float(_typed(part, str)) for part in content)),
+    "~complex": lambda content, _: complex(*map(float, _items(content, str, 2))),
     "~decimal": _undecimal,
     "~uuid": lambda content, _: uuid.UUID(_typed(content, str)),
     "~datetime": _undatetime,
     "~date": lambda content, _: datetime.date.fromisoformat(_typed(content, str)),
     "~time": _untime,
-    "~timedelta": lambda content, _: datetime.timedelta(*_typed(content, list)),
+    "~timedelta": lambda content, _: datetime.timedelta(*_items(content, int, 3)),
     "~tz": lambda content, _: unpack_zone(content),
     "~numpy": _unnumpy,
 }

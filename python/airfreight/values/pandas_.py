@@ -1,4 +1,4 @@
-"""pandas frames as Parquet. Specification of what is added to it: `formats/document.md`, "Frames".
+"""pandas frames as Parquet. Specification: `formats/frame.md`.
 
 A frame is converted and encoded row group by row group into one native buffer: there is never a
 whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds of

@@ -1,0 +1,120 @@
+"""The Python package beside an installed Airflow, without a scheduler or a database server.
+
+Runs in an environment that has an Airflow (2.11 or 3.3, whichever; each test says where it is for one
+of them) and the package with its native core:
+
+    build/venvs/airflow-3.3.2/bin/python -m pytest tests/python
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+# Before anything imports Airflow: it reads these when it is imported.
+_HOME = tempfile.mkdtemp(prefix="airfreight-tests-")
+atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
+for _name in [name for name in os.environ if "AIRFREIGHT" in name or name.startswith("AIRFLOW_CTX")]:
+    del os.environ[_name]
+os.environ.update(
+    AIRFLOW_HOME=_HOME,
+    AIRFLOW__CORE__XCOM_BACKEND="airfreight.XComBackend",
+    AIRFLOW__CORE__LOAD_EXAMPLES="False",
+    AIRFLOW__CORE__UNIT_TEST_MODE="False",
+    AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME}/airflow.db",
+)
+
+import airfreight  # noqa: E402
+from airfreight import config, exchange, runtime  # noqa: E402
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+RUN = "manual__2026-01-01T00:00:00+00:00"
+
+
+class Box:
+    """A backend with a directory of its own, and rows as a database would give them back."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
+        self._monkeypatch = monkeypatch
+        self.root = root
+        self.set(store=f"file://{root}")
+
+    def set(self, **options: object) -> None:
+        """Sets options of `[airfreight]`; None unsets."""
+        for name, value in options.items():
+            variable = f"AIRFLOW__AIRFREIGHT__{name.upper()}"
+            if value is None:
+                self._monkeypatch.delenv(variable, raising=False)
+            else:
+                self._monkeypatch.setenv(variable, str(value))
+        config.forget()
+        runtime.forget()
+
+    def push(self, value: Any, **coordinate: Any) -> Any:
+        """What the row would hold."""
+        where = {
+            "key": "return_value",
+            "task_id": "extract",
+            "dag_id": "sales",
+            "run_id": RUN,
+            "map_index": -1,
+        }
+        return airfreight.XComBackend.serialize_value(value, **{**where, **coordinate})
+
+    def pull(self, row: Any) -> Any:
+        """What a task gets of a row."""
+        return airfreight.XComBackend.deserialize_value(SimpleNamespace(value=row))
+
+    def through(self, value: Any, **coordinate: Any) -> Any:
+        """Push, a database, pull."""
+        return self.pull(stored(self.push(value, **coordinate)))
+
+    def fields(self, row: Any) -> dict[str, Any]:
+        """The members of a row that is a JSON object."""
+        found = json.loads(row) if isinstance(row, bytes) else row
+        assert isinstance(found, dict)
+        return found
+
+    def file(self, row: Any) -> Path:
+        """The file of the object that a row refers to."""
+        return Path(self.fields(row)["uri"].removeprefix("file://"))
+
+    def objects(self) -> list[str]:
+        """The keys of all objects in the store."""
+        return [key for key, _ in runtime.freight().list()]
+
+
+def stored(row: Any) -> Any:
+    """A row after a stay in a database: on Airflow 3 through JSON, with its members reordered."""
+    if isinstance(row, bytes):
+        return row
+    return json.loads(json.dumps(row, allow_nan=False, sort_keys=True))
+
+
+def default(value: Any) -> Any:
+    """What the default backend writes."""
+    return exchange.BaseXCom.serialize_value(value)
+
+
+@pytest.fixture
+def box(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Box]:
+    """A backend on an empty directory."""
+    made = Box(monkeypatch, tmp_path / "store")
+    made.set(file_fsync=False)
+    yield made
+    config.forget()
+    runtime.forget()
+
+
+airflow_2 = pytest.mark.skipif(not exchange.ROWS_ARE_BYTES, reason="is about Airflow 2")
+airflow_3 = pytest.mark.skipif(exchange.ROWS_ARE_BYTES, reason="is about Airflow 3")

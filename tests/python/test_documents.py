@@ -1,0 +1,407 @@
+"""Tagged JSON: what plain JSON would change comes back as it was, or is refused by name."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import json
+import math
+import uuid
+import zoneinfo
+from pathlib import Path
+from typing import Any
+
+import airfreight
+import pytest
+from airfreight import exchange, runtime
+from airfreight.values import document, json_
+from airfreight.values.json_ import Kind
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from tests.python.conftest import Box, airflow_3, default, stored
+
+GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "document" / "v1"
+
+
+def same(left: Any, right: Any) -> bool:
+    """Equality that also looks at types, zones, folds, NaN and the sign of zero."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, float):
+        return repr(left) == repr(right)
+    if isinstance(left, complex):
+        return repr(left) == repr(right)
+    if isinstance(left, decimal.Decimal):
+        return left.as_tuple() == right.as_tuple()
+    if isinstance(left, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict):
+        # Order does not count: databases lose it.
+        return len(left) == len(right) and all(
+            any(same(key, other) and same(left[key], right[other]) for other in right) for key in left
+        )
+    if isinstance(left, (set, frozenset)):
+        return len(left) == len(right) and all(any(same(a, b) for b in right) for a in left)
+    if isinstance(left, (datetime.datetime, datetime.time)):
+        return (
+            left.replace(tzinfo=None, fold=0) == right.replace(tzinfo=None, fold=0)
+            and left.fold == right.fold
+            and same(left.tzinfo, right.tzinfo)
+        )
+    if isinstance(left, datetime.timezone):
+        return repr(left) == repr(right)
+    return bool(left == right)
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
+def test_golden_documents_are_read_and_written_again(path: Path) -> None:
+    names = {
+        name: module
+        for name, module in globals().items()
+        if name in ("collections", "datetime", "decimal", "uuid", "zoneinfo")
+    }
+    value = eval(path.with_suffix(".txt").read_text(), names)
+    raw = path.read_bytes()
+    assert same(document.decode(memoryview(raw)), value)
+    assert document.dump(document.Encoder().encode(value)) == raw
+    # As PostgreSQL would give it back.
+    assert same(document.from_json(json.loads(json.dumps(json.loads(raw), sort_keys=True))), value)
+
+
+def test_there_are_golden_documents() -> None:
+    assert len(list(GOLDEN.glob("*.json"))) >= 20
+
+
+texts = st.text() | st.text(st.characters(codec=None, categories=None), max_size=5)
+zones = (
+    st.none()
+    | st.just(datetime.timezone.utc)
+    | st.sampled_from([zoneinfo.ZoneInfo("Europe/Berlin"), zoneinfo.ZoneInfo("America/New_York")])
+    | st.timedeltas(datetime.timedelta(hours=-23), datetime.timedelta(hours=23)).map(datetime.timezone)
+)
+hashable = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | texts
+    | st.binary(max_size=8)
+    | st.decimals().filter(lambda number: not number.is_snan())
+    | st.uuids()
+    | st.dates()
+    | st.builds(datetime.time.replace, st.times(), tzinfo=zones, fold=st.integers(0, 1))
+    | st.builds(datetime.datetime.replace, st.datetimes(), tzinfo=zones, fold=st.integers(0, 1))
+    | st.timedeltas()
+    | st.complex_numbers()
+)
+markers = st.sampled_from([*sorted(json_.MARKERS), "~tuple", "~", "~dict"])
+
+
+def containers(inner: Any) -> Any:
+    return (
+        st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+        | st.dictionaries(texts | markers, inner, max_size=4)
+        | st.dictionaries(hashable, inner, max_size=3)
+        | st.dictionaries(texts, inner, max_size=3).map(collections.OrderedDict)
+        | st.frozensets(hashable, max_size=3)
+        | st.sets(hashable, max_size=3)
+    )
+
+
+values = st.recursive(hashable | st.binary(max_size=8).map(bytearray), containers, max_leaves=12)
+
+
+@settings(
+    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(value=values, threshold=st.sampled_from([0, 60, 32768]))
+def test_whatever_is_pushed_is_what_is_pulled(box: Box, value: Any, threshold: int) -> None:
+    box.set(threshold=threshold)
+    assert same(box.through(value), value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(value=values)
+def test_plain_json_is_what_json_gives_back(value: Any) -> None:
+    kind = json_.classify(value)
+    text = json_.dump(value) if kind else None
+    if text is not None:
+        assert same(json.loads(text), value)
+        assert b"\x00" not in text
+        assert "\\u0000" not in text.decode() or "\\\\u0000" in text.decode()
+        assert kind is not Kind.PLAIN or "inf" not in text.decode().lower() or isinstance(value, (str, dict, list))
+    else:
+        assert not isinstance(value, (bool, type(None)))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [float("nan"), float("inf"), "a\x00b"],  # apache/airflow#53759
+        {1: "a"},
+        {None: 1},
+        [(1, 2), {"a": (3,)}],
+        decimal.Decimal("0.1234567890123456789012345"),
+        datetime.timedelta(days=1_000_000, microseconds=1),
+        [b"inside"],
+        1e22,
+        -0.0,
+    ],
+    ids=repr,
+)
+def test_a_small_value_that_the_default_changes_stays_in_the_row_without_a_request(
+    box: Box, value: Any
+) -> None:
+    row = box.push(value)
+    assert box.fields(row)["_xcom_backend"] == "inline"
+    assert runtime.loaded() is None
+    assert same(box.pull(stored(row)), value)
+
+
+@airflow_3
+def test_floats_that_jsonb_would_change_are_tagged_in_the_row_only(box: Box) -> None:
+    assert box.fields(box.push(1e16)) == {
+        "_xcom_backend": "inline",
+        "_xcom_type": "document",
+        "_airfreight": 1,
+        "value": {"~float": "1e+16"},
+    }
+    assert box.push(9.9e15) == 9.9e15
+    assert box.fields(box.push([1e22] * 50_000))["_xcom_type"] == "json"
+
+
+def test_a_backslash_before_u0000_is_no_nul(box: Box) -> None:
+    assert json_.dump("\\u0000") == b'"\\\\u0000"'
+    assert box.through({"\\u0000": ["\\u0000"]}) == {"\\u0000": ["\\u0000"]}
+
+
+@pytest.mark.parametrize("depth", [50, 99, 150, 249])
+def test_deep_values_come_back(box: Box, depth: int) -> None:
+    value: Any = "x"
+    for level in range(depth):
+        value = [value] if level % 2 else {"k": value}
+    assert box.through(value) == value
+
+
+def test_a_value_that_contains_itself_is_refused(box: Box) -> None:
+    value: list[Any] = []
+    value.append(value)
+    with pytest.raises((TypeError, RecursionError)):
+        box.push(value)
+    with pytest.raises(TypeError, match="contains itself"):
+        document.encode(value)
+
+
+# --- References inside ----------------------------------------------------------------------------
+
+
+# --- What is refused ------------------------------------------------------------------------------
+
+
+class Plain:
+    pass
+
+
+class Color(enum.Enum):
+    RED = 1
+
+
+class Level(enum.IntEnum):
+    LOW = 1
+
+
+class Name(str):
+    __slots__ = ()
+
+
+Point = collections.namedtuple("Point", "x y")
+
+
+@dataclasses.dataclass
+class Model:
+    layers: list[Any]
+
+
+@dataclasses.dataclass
+class Outer:
+    model: Model
+
+
+@pytest.mark.parametrize(
+    ("value", "place", "kind"),
+    [
+        (Plain(), "value:", "Plain"),
+        ([{"x": Plain()}], "value[0]['x']:", "Plain"),
+        ({"model": Model([1, 2, 3, Plain()])}, "value['model'].layers[3]:", "Plain"),
+        ({"o": Outer(Model([(1, Plain())]))}, "value['o'].model.layers[0][1]:", "Plain"),
+        ({1: {2: [Plain()]}}, "value[1][2][0]:", "Plain"),
+        (({"a"}, {Plain()}), "value[1]{…}:", "Plain"),
+        ({"f": print}, "value['f']:", "builtin_function_or_method"),
+        ({"g": (i for i in ())}, "value['g']:", "generator"),
+        ({"lock": object()}, "value['lock']:", "object"),
+        ({"c": Point(1, 2)}, "value['c']:", "Point"),
+        ({"d": collections.defaultdict(list)}, "value['d']:", "defaultdict"),
+        ([Name("x")], "value[0]:", "Name"),
+        ([Level.LOW], "value[0]:", "Level"),
+        ({"c": Color.RED}, "value['c']:", "Color"),
+        ({"r": range(3)}, "value['r']:", "range"),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("threshold", [0, 32768])
+def test_an_unsupported_value_is_a_type_error_that_names_the_place_and_the_type(
+    box: Box, value: Any, place: str, kind: str, threshold: int
+) -> None:
+    box.set(threshold=threshold)
+    with pytest.raises(TypeError) as caught:
+        box.push(value)
+    message = str(caught.value)
+    assert message.startswith(place)
+    assert kind in message
+    assert box.objects() == []
+
+
+def test_the_message_holds_no_values() -> None:
+    with pytest.raises(TypeError) as caught:
+        document.encode({"k": ["secret-value", object()], "other": "secret-too"})
+    assert "secret" not in str(caught.value)
+
+
+def test_what_airflow_could_not_read_is_refused_when_it_is_pushed(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The default backend accepts the push and fails the pull.
+    with pytest.raises(TypeError, match="allowed_deserialization_classes"):
+        box.push({"m": Model([1])})
+
+
+def allow(monkeypatch: pytest.MonkeyPatch, pattern: str) -> None:
+    name = "airflow.serialization.serde" if exchange.ROWS_ARE_BYTES else "airflow.sdk.serde"
+    import importlib
+
+    try:
+        serde = importlib.import_module(name)
+    except ModuleNotFoundError:
+        serde = importlib.import_module("airflow.serialization.serde")
+    monkeypatch.setenv("AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES", pattern)
+    for function in ("_match", "_match_glob", "_match_regexp", "_get_patterns", "_get_regexp_patterns"):
+        getattr(getattr(serde, function, None), "cache_clear", lambda: None)()
+
+
+def test_what_airflow_keeps_is_written_as_airflow_writes_it(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow(monkeypatch, "airflow.* tests.python.*")
+    value = {"m": Model([1, "x"]), "n": [1]}
+    try:
+        row = box.push(value)
+        assert row == default(value)
+        assert box.pull(stored(row)) == value
+        box.set(threshold=20)
+        row = box.push(value)
+        assert box.fields(row)["_xcom_type"] == "airflow.serde"
+        assert box.pull(stored(row)) == value
+        mixed = {1: Model([1]), "t": (Model([2]),)}
+        for threshold in (20, 32768):
+            box.set(threshold=threshold)
+            row = box.push(mixed)
+            assert box.fields(row)["_xcom_type"] == "document"
+            assert box.pull(stored(row)) == mixed
+        with pytest.raises(TypeError, match="would come back changed"):
+            box.push(Outer(Model([1])))  # Inner dataclasses become dicts.
+    finally:
+        monkeypatch.undo()
+        allow(monkeypatch, "airflow.*")
+        monkeypatch.undo()
+
+
+def test_pendulum_is_left_to_airflow(box: Box) -> None:
+    import pendulum
+
+    value = {"when": pendulum.datetime(2026, 1, 1, tz="UTC")}
+    row = box.push(value)
+    assert row == default(value)
+    back = box.pull(stored(row))
+    assert back == value
+    assert type(back["when"]) is pendulum.DateTime
+
+
+def test_a_frame_inside_a_dict_goes_the_way_of_airflow(box: Box) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"a": [1, 2]})
+    row = box.push({"df": frame})
+    assert row == default({"df": frame})
+    pd.testing.assert_frame_equal(box.pull(stored(row))["df"], frame)
+    box.set(threshold=10)
+    row = box.push([frame, (frame,)])
+    assert box.fields(row)["_xcom_type"] == "document"
+    back = box.pull(stored(row))
+    pd.testing.assert_frame_equal(back[1][0], frame)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "np.float64(1.5)", "np.float32(0.1)", "np.float16(2)", "np.int64(-5)", "np.uint8(255)",
+        "np.bool_(True)", "np.complex128(1+2j)", "np.str_('é')", "np.bytes_(b'x')",
+        "np.datetime64('2026-01-01T00:00:00.000000001')", "np.datetime64('NaT')",
+        "np.timedelta64(5, 'ms')", "np.float64('nan')", "np.str_('')",
+    ],
+)
+def test_numpy_scalars_keep_their_type_and_bits(box: Box, expression: str) -> None:
+    np = pytest.importorskip("numpy")
+    value = eval(expression, {"np": np})
+    for wrapped in (value, {"mean": value}, (value,)):
+        back = box.through(wrapped)
+        item = back["mean"] if isinstance(back, dict) else back[0] if isinstance(back, tuple) else back
+        assert type(item) is type(value)
+        assert item.dtype == value.dtype
+        assert item.tobytes() == value.tobytes()
+
+
+# --- Damage ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        {"~tuple": 1},
+        {"~dict": [[1]]},
+        {"~dict": {"a": 1}},
+        {"~int": "12z"},
+        {"~float": 1},
+        {"~bytes": "***"},
+        {"~date": "yesterday"},
+        {"~datetime": ["2026-01-01", "utc"]},
+        {"~datetime": ["2026-01-01T00:00:00", ["mars"], 0]},
+        {"~set": [[1]]},
+        {"~decimal": "x"},
+        {"~uuid": 5},
+        {"~complex": ["1"]},
+        {"~timedelta": [1]},
+        {"~str": "/w=="},
+        {"~airflow": 1},
+    ],
+    ids=repr,
+)
+def test_a_tag_with_the_wrong_content_is_damage(encoded: Any) -> None:
+    with pytest.raises(ValueError, match=r"tag|expected|no Airflow"):
+        document.from_json([encoded])
+
+
+def test_an_unknown_tag_is_of_a_newer_release() -> None:
+    with pytest.raises(airfreight.NewerFormatError, match="~polars"):
+        document.from_json({"a": {"~polars": 1}})
+
+
+def test_describe() -> None:
+    assert json_.describe([1]) == "list of 1 items"
+    assert json_.describe("abc") == "str of 3 characters"
+    assert json_.describe(None) == "None"
+    assert json_.describe({"a": 1}) == "dict of 1 keys"
+    assert math.isnan(document.from_json({"~float": "nan"}))
+    assert uuid.UUID(int=1) == document.from_json({"~uuid": str(uuid.UUID(int=1))})
