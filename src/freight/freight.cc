@@ -189,9 +189,11 @@ Result<Buffer> GetAt(const Place& place, const Reference& reference, const Conte
   auto got = (*place).Get(place.key, options, context);
   if (got) return Verify(std::move(got).value(), reference, *kind, context);
   Error error = std::move(got).error();
-  if (error.code == ErrorCode::kNotFound || error.code == ErrorCode::kNotFoundOrDenied) {
-    error.message = fmt::format("the object of this XCom, written {}, is missing: {}",
-                                VisibleText(reference.written), error.message);
+  const bool denied = error.code == ErrorCode::kNotFoundOrDenied;
+  if (denied || error.code == ErrorCode::kNotFound) {
+    error.message = fmt::format("the object of this XCom, written {}, is missing{}: {}",
+                                VisibleText(reference.written), denied ? " or may not be read" : "",
+                                error.message);
   }
   return Fail(std::move(error));
 }

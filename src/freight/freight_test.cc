@@ -294,6 +294,24 @@ TEST_F(FreightTest, ServerWithoutConditionsIsAskedOnceAndThenNoMore) {
   EXPECT_THAT(counting_->Take(), ElementsAre("PUT"));
 }
 
+TEST_F(FreightTest, ServerThatKnowsAbsentOnlyKeepsZombiesOutByLooking) {
+  faulty_->before_put = [](auto, const PutOptions& options) -> Status {
+    if (options.condition.kind != Condition::Kind::kVersion) return {};
+    return Fail(ErrorCode::kUnsupported, "501");
+  };
+  const auto zombie = Process();
+  ASSERT_TRUE(IsOk(Put(*zombie, "first", 1, kNoon)));
+  counting_->Take();
+  ASSERT_TRUE(IsOk(Put(*zombie, "second", 1, kNoon)));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT", "HEAD", "PUT"));
+  const auto retry = Put(*Process(), "retry", 2, kNoon + kMinute);
+  ASSERT_TRUE(IsOk(retry));
+  EXPECT_THAT(counting_->Take(), ElementsAre("PUT", "HEAD", "PUT", "PUT"));
+  EXPECT_TRUE(IsError(Put(*zombie, "late", 1, kNoon), ErrorCode::kSuperseded));
+  EXPECT_TRUE(IsError(Put(*Process(), "late", 1, kNoon), ErrorCode::kSuperseded));
+  EXPECT_EQ(Stored(*retry), "retry");
+}
+
 TEST_F(FreightTest, FailureToRemoveTheEarlierObjectDoesNotFailThePush) {
   const auto freight = Process();
   ASSERT_TRUE(IsOk(Put(*freight, "PAR1", 1, kNoon, "parquet")));

@@ -63,6 +63,8 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
   options.content_type = content_type;
   options.condition = std::move(expected);
   WriteOutcome outcome;
+  bool versions = true;         // Whether the store takes versions as conditions.
+  bool looked = false;          // Whether the version of the condition was looked at here.
   std::optional<Error> denied;  // Why what is there could not be looked at.
   for (int puts = 0; puts < kMaxPuts; ++puts) {
     auto put = store.Put(key, body, options, context);
@@ -71,18 +73,28 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
       return outcome;
     }
     const Error& error = put.error();
-    if (error.code == ErrorCode::kUnsupported && options.condition.kind != Condition::Kind::kNone) {
+    const Condition::Kind kind = options.condition.kind;
+    const bool refused = error.code == ErrorCode::kUnsupported && kind != Condition::Kind::kNone;
+    if (refused && kind == Condition::Kind::kAbsent) {
       // A server without conditional writes (HTTP 501). The last writer wins there, as it does on
       // any store that declares it.
       outcome.unconditional = true;
       options.condition = Condition::None();
       continue;
     }
-    if (error.code == ErrorCode::kNotFound && options.condition.kind == Condition::Kind::kVersion) {
+    if (refused) {
+      // One that knows "absent" only: what lies there is looked at, and then replaced as it may be.
+      versions = false;
+      if (looked) {
+        options.condition = Condition::None();
+        continue;
+      }
+    } else if (error.code == ErrorCode::kNotFound && kind == Condition::Kind::kVersion) {
       options.condition = Condition::Absent();  // S3's word for "that version is gone".
       continue;
+    } else if (error.code != ErrorCode::kConditionFailed) {
+      return Fail(std::move(put).error());
     }
-    if (error.code != ErrorCode::kConditionFailed) return Fail(std::move(put).error());
 
     auto there = store.Head(key, context);
     if (!there && IsAbsent(there.error())) {
@@ -96,7 +108,8 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
       outcome.info = std::move(there).value();
       return outcome;
     }
-    options.condition = Condition::Version(there->version);
+    looked = true;
+    options.condition = versions ? Condition::Version(there->version) : Condition::None();
   }
   if (denied) {
     denied->message =

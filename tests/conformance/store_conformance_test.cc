@@ -361,7 +361,7 @@ TEST_P(StoreTest, CountingUpOnVersionsLosesNoStep) {
 TEST_P(StoreTest, ReadersOfAnObjectThatIsReplacedSeeBytesAndMetadataOfOneWrite) {
   ASSERT_TRUE(IsOk(Write(store(), "a/b", std::string(10'000, '0'), {}, {{"n", "0"}})));
   std::atomic<bool> done{false};
-  std::thread writer([&] {
+  std::jthread writer([&] {  // Joins also where an assertion below ends the test.
     for (int i = 1; i <= 40; ++i) {
       const char digit = static_cast<char>('0' + i % 10);
       ASSERT_TRUE(IsOk(
@@ -375,7 +375,6 @@ TEST_P(StoreTest, ReadersOfAnObjectThatIsReplacedSeeBytesAndMetadataOfOneWrite) 
     ASSERT_EQ(got->info.metadata.count("n"), 1u);
     ASSERT_EQ(AsText(got->body.view()), std::string(10'000, got->info.metadata.at("n")[0]));
   }
-  writer.join();
 }
 
 TEST_P(StoreTest, PutsAndRemovalsInOneFolderDoNotDisturbEachOther) {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,10 @@ namespace airfreight::conformance {
 struct Registration {
   std::string name;  ///< Part of the tests' names.
 };
+
+inline void PrintTo(const Registration& registration, std::ostream* out) {
+  *out << registration.name;
+}
 
 /// memory, file and s3.
 std::vector<Registration> AllStores();

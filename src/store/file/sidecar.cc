@@ -27,8 +27,13 @@ std::optional<std::string_view> TakeLine(std::string_view& text) {
 }  // namespace
 
 std::string SidecarToken(const struct stat& file) {
-  const uint64_t nanoseconds = static_cast<uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000 +
-                               static_cast<uint64_t>(file.st_mtim.tv_nsec);
+#ifdef __APPLE__
+  const timespec& modified = file.st_mtimespec;
+#else
+  const timespec& modified = file.st_mtim;
+#endif
+  const uint64_t nanoseconds = static_cast<uint64_t>(modified.tv_sec) * 1'000'000'000 +
+                               static_cast<uint64_t>(modified.tv_nsec);
   return fmt::format("{:x}-{:x}", static_cast<uint64_t>(file.st_size), nanoseconds);
 }
 
