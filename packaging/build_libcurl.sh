@@ -29,7 +29,7 @@ recipe=${recipe%% *}
 # A security update of Debian's makes what was built before stale; apt knows of it without asking the network.
 offered=
 if [[ -z ${AIRFREIGHT_SOURCES:-} ]]; then
-  offered=$(apt-cache show --no-all-versions libcurl4-openssl-dev | sed -n 's/^Version: //p')
+  offered=$(apt-cache show --no-all-versions libcurl4-openssl-dev 2>/dev/null | sed -n 's/^Version: //p') || true
 fi
 if [[ -f $stamp && $(head -n 1 "$stamp") == "$recipe" && ($(tail -n 1 "$stamp") == "$offered" || -z $offered) ]]; then
   echo "libcurl $(tail -n 1 "$stamp") is in place"

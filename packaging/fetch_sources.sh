@@ -31,33 +31,42 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 mkdir -p "$scratch/lists/partial" "$scratch/cache/archives/partial" "$scratch/unpacked"
 
+# Lists and downloads of our own; everything else, the signing keys among it, is as the machine has it.
+private=(-q -o "Dir::State::Lists=$scratch/lists" -o "Dir::Cache=$scratch/cache")
+if ((EUID == 0)); then
+  # As root apt downloads as user _apt, who cannot write into our private folder.
+  private+=(-o "APT::Sandbox::User=root")
+fi
+
 # One deb-src line per configured repository of the distribution itself; third parties have no curl for us.
-# shellcheck disable=SC2016  # apt-get expands these, not the shell
-apt-get indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
-  sort -u | while read -r origin uri release component; do
-  case $origin in
-    Debian | Ubuntu) ;;
-    *) continue ;;
-  esac
-  keyring=/usr/share/keyrings/${origin,,}-archive-keyring.gpg
-  options=
-  [[ -r $keyring ]] && options="[signed-by=$keyring] "
-  echo "deb-src $options$uri $release $component"
-done >"$scratch/sources.list"
+deb_src_lines() {
+  # shellcheck disable=SC2016  # apt-get expands these, not the shell
+  apt-get "$@" indextargets --format '$(ORIGIN) $(REPO_URI) $(RELEASE) $(COMPONENT)' 'Created-By: Packages' |
+    sort -u | while read -r origin uri release component; do
+    case $origin in
+      Debian | Ubuntu) ;;
+      *) continue ;;
+    esac
+    keyring=/usr/share/keyrings/${origin,,}-archive-keyring.gpg
+    options=
+    [[ -r $keyring ]] && options="[signed-by=$keyring] "
+    echo "deb-src $options$uri $release $component"
+  done
+}
+deb_src_lines >"$scratch/sources.list"
 if [[ ! -s $scratch/sources.list ]]; then
-  echo "$0: apt knows no Debian repository: run apt-get update first" >&2
+  # Only lists that were fetched tell whose they are, and many container images come without any.
+  apt-get "${private[@]}" update
+  deb_src_lines "${private[@]}" >"$scratch/sources.list"
+fi
+if [[ ! -s $scratch/sources.list ]]; then
+  echo "$0: no repository of Debian or Ubuntu is configured" >&2
   exit 1
 fi
 
-apt=(apt-get -q
+apt=(apt-get "${private[@]}"
   -o "Dir::Etc::SourceList=$scratch/sources.list"
-  -o "Dir::Etc::SourceParts=/dev/null"
-  -o "Dir::State::Lists=$scratch/lists"
-  -o "Dir::Cache=$scratch/cache")
-if ((EUID == 0)); then
-  # As root apt downloads as user _apt, who cannot write into our private folder.
-  apt+=(-o "APT::Sandbox::User=root")
-fi
+  -o "Dir::Etc::SourceParts=/dev/null")
 "${apt[@]}" update
 
 for package in "${missing[@]}"; do
