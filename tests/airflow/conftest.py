@@ -148,13 +148,16 @@ class DirectoryStore:
         self.root = root
         self.url = url or f"file://{root}"
 
-    def objects(self, dag_id: str, run_id: str, task_id: str | None = None) -> list[str]:
-        """The objects of a run, or of one task: names from the run's (or task's) folder on.
+    def folder(self, *parts: str) -> pathlib.Path:
+        """Where the objects of a DAG, a run or a task lie."""
+        return self.root.joinpath(*(urllib.parse.quote(part, safe="") for part in parts))
+
+    def objects(self, *parts: str) -> list[str]:
+        """The objects of a DAG, a run or a task: their paths from its folder on.
 
         Files with a hidden name are the store's notes on an object, and not objects.
         """
-        parts = [dag_id, run_id] + ([] if task_id is None else [task_id])
-        folder = self.root.joinpath(*(urllib.parse.quote(part, safe="") for part in parts))
+        folder = self.folder(*parts)
         paths = [path.relative_to(folder) for path in folder.rglob("*") if path.is_file()]
         return sorted(str(path) for path in paths if not path.name.startswith("."))
 
@@ -232,6 +235,6 @@ def runs(airflow: Airflow, scratch: pathlib.Path, version: str) -> Runs:
     """The runs of the DAGs, set off now."""
     runs = Runs(airflow, scratch / "facts")
     full = ("values", "retried", "changed", "branches", "thresholds", "outages", "by_hand")
-    for dag_id in full if version in ("3.3.2", "2.11.2") else ("short",):
+    for dag_id in full if version in ("3.3.2", "2.11.2") else ("short", "retried"):
         runs.trigger(dag_id)
     return runs

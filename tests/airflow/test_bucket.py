@@ -61,6 +61,9 @@ def on_s3(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Ite
         "pulled_bytes",
         "pulled_json",
         "multiple_outputs",
+        "whole_of_multiple_outputs",
+        "pull_of_several_tasks",
+        "expansion_over_a_large_list",
         "mapped_length",
         "mapped_first",
         "mapped_last",
@@ -87,9 +90,11 @@ def test_a_reference_names_its_object_in_the_bucket(on_s3: OnS3) -> None:
 def test_the_bucket_holds_one_object_for_each_large_value(on_s3: OnS3) -> None:
     on_s3.runs.trigger("values").wait()
     assert on_s3.store.objects("values", RUN_ID) == [
+        "cut/map_-1/return_value.json",
         *(f"measure/map_{index}/return_value.npy" for index in range(3)),
         "outputs/map_-1/big.json",
         "outputs/map_-1/return_value.json",
+        "outputs/map_-1/table.parquet",
         "produce/map_-1/array.npy",
         "produce/map_-1/blob.bin",
         "produce/map_-1/large.json",

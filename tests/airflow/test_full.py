@@ -42,6 +42,9 @@ def is_reference(row: XComRow) -> bool:
         "pulled_bytes",
         "pulled_json",
         "multiple_outputs",
+        "whole_of_multiple_outputs",
+        "pull_of_several_tasks",
+        "expansion_over_a_large_list",
         "mapped_length",
         "mapped_first",
         "mapped_last",
@@ -106,6 +109,7 @@ def test_multiple_outputs_have_one_object_for_each_large_key(
     assert store.objects("values", RUN_ID, "outputs") == [
         "map_-1/big.json",
         "map_-1/return_value.json",
+        "map_-1/table.parquet",
     ]
 
 

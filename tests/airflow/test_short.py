@@ -47,3 +47,24 @@ def test_each_mapped_instance_has_an_object_of_its_own(short: Run, version: str)
         assert len(set(folders)) == 2
     else:
         assert folders == ["map_0", "map_1"]
+
+
+def test_after_a_retry_the_second_attempt_is_what_is_read(runs: Runs) -> None:
+    run = runs.trigger("retried")
+    assert run.wait() == "success", run.story()
+    assert run.holds("second_attempt_is_what_is_read")
+    assert run.holds("an_object_without_a_row_is_replaced")
+
+
+def test_a_retry_leaves_one_object_for_each_row(
+    runs: Runs, store: DirectoryStore, version: str
+) -> None:
+    run = runs.trigger("retried")
+    assert run.wait() == "success", run.story()
+    rows = [row for row in run.rows() if row.task_id == "flaky"]
+    # From 3.4 on an earlier attempt keeps its rows, and so its objects.
+    keys = ["part"] * (2 if version.startswith("3.4") else 1) + ["return_value", "rowless"]
+    assert sorted(row.key for row in rows) == keys
+    folder = store.folder("retried", RUN_ID)
+    objects = {folder / name for name in store.objects("retried", RUN_ID)}
+    assert {store.path(row.value["uri"]) for row in rows} == objects

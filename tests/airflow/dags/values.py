@@ -27,7 +27,7 @@ def produce(ti: Any = None) -> Any:
 
 @task(multiple_outputs=True)
 def outputs() -> dict[str, Any]:
-    return {"big": large(), "little": small()}
+    return {"big": large(), "little": small(), "table": frame()}
 
 
 @task
@@ -36,7 +36,17 @@ def measure(index: int) -> Any:
 
 
 @task
-def read(whole: Any, big: Any, little: Any, measured: Any, ti: Any = None) -> None:
+def cut() -> Any:
+    return [{"part": n, **large()} for n in range(2)]
+
+
+@task
+def take(part: Any) -> Any:
+    return {"taken": part["part"], "numbers": len(part["numbers"])}
+
+
+@task
+def read(whole: Any, several: Any, measured: Any, taken: Any, ti: Any = None) -> None:
     import numpy as np
     import pandas as pd
 
@@ -59,10 +69,20 @@ def read(whole: Any, big: Any, little: Any, measured: Any, ti: Any = None) -> No
         assert ti.xcom_pull(task_ids="produce", key="large") == large()
         assert ti.xcom_pull(task_ids="produce", key="small") == small()
     with fact("multiple_outputs"):
-        assert big == large()
-        assert little == small()
-        whole_dict = ti.xcom_pull(task_ids="outputs")
-        assert whole_dict == {"big": large(), "little": small()}
+        assert several["big"] == large()
+        assert several["little"] == small()
+        pd.testing.assert_frame_equal(several["table"], frame(), check_freq=False)
+    with fact("whole_of_multiple_outputs"):
+        pulled = ti.xcom_pull(task_ids="outputs")
+        pd.testing.assert_frame_equal(pulled.pop("table"), frame(), check_freq=False)
+        assert pulled == {"big": large(), "little": small()}
+    with fact("pull_of_several_tasks"):
+        pulled = list(ti.xcom_pull(task_ids=["produce", "cut"]))
+        pd.testing.assert_frame_equal(pulled[0], frame(), check_freq=False)
+        assert pulled[1][1]["numbers"] == large()["numbers"]
+    with fact("expansion_over_a_large_list"):
+        count = len(large()["numbers"])
+        assert list(taken) == [{"taken": n, "numbers": count} for n in range(2)]
     with fact("mapped_length"):
         assert len(measured) == 3
     with fact("mapped_first"):
@@ -92,7 +112,8 @@ def values() -> None:
     made = produce()
     several = outputs()
     measured = measure.expand(index=[0, 1, 2])
-    read(made, several["big"], several["little"], measured)
+    keys = {key: several[key] for key in ("big", "little", "table")}
+    read(made, keys, measured, take.expand(part=cut()))
 
 
 values()
