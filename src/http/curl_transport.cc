@@ -239,10 +239,10 @@ Result<Slist> MakeFields(const HttpRequest& request) {
   // server does not know it, and worse behind proxies (aws/aws-cli#1116, cloudflare/workerd#6845).
   bool done = append("Expect:") && append("Accept:");
   for (const auto& [name, value] : request.headers) {
-    if (name.empty() ||
-        (name + value).find_first_of(std::string_view("\r\n\0", 3)) != std::string::npos) {
-      return Fail(ErrorCode::kInvalid,
-                  fmt::format("header '{}' holds a line break or a NUL", name));
+    constexpr std::string_view kBreaks("\r\n\0", 3);
+    if (name.empty() || name.find_first_of(kBreaks) != std::string::npos ||
+        value.find_first_of(kBreaks) != std::string::npos) {
+      return Fail(ErrorCode::kInvalid, "a header of the request holds a line break or a NUL");
     }
     // "Name:" would remove a field, "Name;" sends it empty (CURLOPT_HTTPHEADER).
     done = done && append(value.empty() ? name + ";" : name + ": " + value);

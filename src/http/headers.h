@@ -55,7 +55,7 @@ class HeadParser {
  public:
   /// More than any honest store sends: S3 keeps 2 KB of metadata, servers of the common kinds send
   /// at most 8 to 16 KiB in all.
-  static constexpr size_t kMaxBytes = 64 * 1024;
+  static constexpr size_t kMaxBytes = size_t{64} << 10;
 
   enum class Progress {
     kMore,      ///< The head goes on.

@@ -17,7 +17,7 @@ namespace airfreight {
 
 /// How much of an error's document is kept. Error documents of S3 are below 1 KiB; the rest is for
 /// the pages of proxies, of which the first lines say enough.
-inline constexpr size_t kMaxErrorDocument = 64 * 1024;
+inline constexpr size_t kMaxErrorDocument = size_t{64} << 10;
 
 /// One request. The body's memory belongs to the caller and outlives the call.
 struct HttpRequest {

@@ -2,12 +2,12 @@
 
 As a context manager:
 
-    with VersityGW(bucket="b") as server:
+    with VersityGW(bucket="xcoms") as server:
         ...  # server.endpoint, server.access_key, server.client
 
 and as a command that runs another one beside a server, with its place in the environment:
 
-    python3 -m tests.servers.versitygw --bucket b -- build/debug/airfreight_conformance_tests
+    python3 -m tests.servers.versitygw --bucket xcoms -- build/debug/airfreight_conformance_tests
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ namespace {
 constexpr double kMaxRetryAfter = 300;
 // S3 refuses a request whose clock is more than this off
 // (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
-constexpr int64_t kMaxSkewSeconds = 15 * 60;
+constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
 constexpr std::string_view kMetaPrefix = "x-amz-meta-";
 
 struct Meaning {

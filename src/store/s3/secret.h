@@ -20,7 +20,7 @@ class Secret {
   Secret() = default;
   explicit Secret(std::string value) : value_(std::move(value)) {}
   Secret(const Secret&) = default;
-  Secret(Secret&& other) noexcept : value_(other.value_) { other.Wipe(); }
+  Secret(Secret&& other) noexcept { value_.swap(other.value_); }
   Secret& operator=(Secret other) noexcept {
     value_.swap(other.value_);
     return *this;
