@@ -17,23 +17,59 @@ if TYPE_CHECKING:
     from airfreight.backend import XComBackend as XComBackend
     from airfreight.errors import (
         CancelledError as CancelledError,
+    )
+    from airfreight.errors import (
         ConfigError as ConfigError,
+    )
+    from airfreight.errors import (
         CorruptError as CorruptError,
+    )
+    from airfreight.errors import (
         DeadlineError as DeadlineError,
+    )
+    from airfreight.errors import (
         DeniedError as DeniedError,
+    )
+    from airfreight.errors import (
         Error as Error,
+    )
+    from airfreight.errors import (
         ForgedError as ForgedError,
+    )
+    from airfreight.errors import (
         InternalError as InternalError,
+    )
+    from airfreight.errors import (
         InvalidError as InvalidError,
+    )
+    from airfreight.errors import (
         NewerFormatError as NewerFormatError,
+    )
+    from airfreight.errors import (
         NotFoundError as NotFoundError,
+    )
+    from airfreight.errors import (
         NotFoundOrDeniedError as NotFoundOrDeniedError,
+    )
+    from airfreight.errors import (
         OutOfScopeError as OutOfScopeError,
+    )
+    from airfreight.errors import (
         ReplacedError as ReplacedError,
+    )
+    from airfreight.errors import (
         SupersededError as SupersededError,
+    )
+    from airfreight.errors import (
         ThrottledError as ThrottledError,
+    )
+    from airfreight.errors import (
         TooLargeError as TooLargeError,
+    )
+    from airfreight.errors import (
         UnavailableError as UnavailableError,
+    )
+    from airfreight.errors import (
         UnsupportedError as UnsupportedError,
     )
     from airfreight.reference import Reference as Reference

@@ -12,8 +12,8 @@ import os
 import sys
 from typing import Any
 
-#: Sections and options are looked up in the file layer of Airflow's configuration only; a look-up of
-#: an unknown one through `conf.get` makes Airflow 3.2+ import every provider first.
+#: Where Airflow has its configuration: 3.x, 2.x. Our section is looked up in its file layer only: a
+#: look-up of an unknown option through `conf.get` makes Airflow 3.2+ import every provider first.
 _CONFIGURATION_MODULES = ("airflow.sdk.configuration", "airflow.configuration")
 
 
@@ -81,7 +81,7 @@ def home() -> str:
 
 
 def _expand(value: str) -> str:
-    """Environment variables and `~`, until nothing changes (airflow.configuration.expand_env_var)."""
+    """Variables and `~`, until nothing changes (as airflow.configuration.expand_env_var)."""
     while True:
         expanded = os.path.expanduser(os.path.expandvars(value))  # noqa: PTH111 (not always a path)
         if expanded == value:

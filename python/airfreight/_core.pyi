@@ -1,7 +1,9 @@
 """The native core. Contract between bindings and Python; regenerated from the extension and compared in CI."""
 
-from collections.abc import Buffer, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from typing_extensions import Buffer
 
 class Coordinate:
     """Where an XCom belongs (immutable)."""

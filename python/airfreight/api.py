@@ -32,7 +32,8 @@ def put(value: Any, name: str | None = None, *, context: Any = None) -> Referenc
     mine = task.running(found) if found is not None else None
     if mine is None:
         raise InvalidError(
-            "airfreight.put was called where no task is running, so that its object has no place: call "
+            "airfreight.put was called where no task is running, so that its object has no "
+            "place: call "
             "it inside a task, or pass the task's context=…"
         )
     if name is None:
@@ -40,7 +41,7 @@ def put(value: Any, name: str | None = None, *, context: Any = None) -> Referenc
         ordinal = _ordinals.get(counter, 0)
         _ordinals[counter] = ordinal + 1
         name = str(ordinal)
-    elif not isinstance(name, str) or not name or name.isdecimal():
+    elif type(name) is not str or not name or name.isdecimal():
         raise InvalidError(
             f"airfreight.put: name must be a text that is not a number (numbers are for objects "
             f"without a name); it was {name!r}. Example: name='features'"

@@ -98,7 +98,7 @@ def check() -> None:
         _, problems = _parse(texts, executor=_airflow.executor(), home=_airflow.home())
         for problem in problems:
             _log.error("%s", problem)
-    except Exception:  # a check must not keep Airflow from starting
+    except Exception:  # noqa: BLE001 (a check must not keep Airflow from starting)
         _log.exception("Airfreight could not check its settings")
 
 
@@ -207,7 +207,9 @@ def _wrong_uri(uri: str) -> str:
         if at and not connection:
             return "has an `@` but no connection id before it"
         if ":" in connection:
-            return "must not hold credentials: before the `@` stands the id of an Airflow connection"
+            return (
+                "must not hold credentials: before the `@` stands the id of an Airflow connection"
+            )
         if not re.fullmatch(r"[A-Za-z0-9._-]{1,255}", bucket):
             return "has no right bucket name after s3://"
     return ""
@@ -220,12 +222,13 @@ def _store_problems(
         return [_complaint(option, uri, problem)]
     if uri.startswith("file://") and not shared and (remote := _distributed(executor)):
         was = f"it was {uri!r}" if explicit else f"it is not set, so that it would be {uri!r}"
-        return [
+        complaint = (
             f"[{SECTION}] {option.name} ({option.environment_name}) must not be a directory under "
             f"{remote}, whose tasks run on other machines; {was}. Set it to an object store, e.g. "
             f"{option.environment_name}=s3://bucket/xcom; if every worker sees this directory, set "
             f"{BY_NAME['file_store_shared'].environment_name}=True."
-        ]
+        )
+        return [complaint]
     return []
 
 

@@ -1,8 +1,8 @@
 """Airflow connections as credentials: `s3://conn_id@bucket/prefix`.
 
 A connection with static keys is read as it is. Kinds that need more (roles, profiles, federation)
-go through the hook of the Amazon provider, which is imported for those only: that import alone takes
-longer than most transfers.
+go through the hook of the Amazon provider, which is imported for those only: that import alone
+takes longer than most transfers.
 """
 
 from __future__ import annotations
@@ -143,6 +143,7 @@ def _error(connection_id: str, problem: str) -> Exception:
     return ConfigError(
         f"The Airflow connection {connection_id!r}, which {name} names, {problem}. Create it in "
         f"Airflow or as AIRFLOW_CONN_{connection_id.upper()}, e.g. "
-        f"AIRFLOW_CONN_{connection_id.upper()}='aws://KEY:SECRET@/?region_name=eu-central-1'; or use "
+        f"AIRFLOW_CONN_{connection_id.upper()}='aws://KEY:SECRET@/?region_name=eu-central-1'; "
+        "or use "
         f"the environment's own credentials with {name}=s3://bucket/xcom."
     )

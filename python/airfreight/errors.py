@@ -148,8 +148,10 @@ class NotFoundOrDeniedError(NotFoundError):
 
     code = "NotFoundOrDenied"
     advice = (
-        "S3 answers 403 both for a missing object and for a missing permission when s3:ListBucket is "
-        "not granted. Check s3:GetObject on this key; if it is granted, the object is gone: clear and "
+        "S3 answers 403 both for a missing object and for a missing permission when "
+        "s3:ListBucket is "
+        "not granted. Check s3:GetObject on this key; if it is granted, the object is gone: "
+        "clear and "
         "rerun task '{task}'."
     )
 
@@ -166,7 +168,8 @@ class ReplacedError(Error):
 
     code = "Replaced"
     advice = (
-        "The object was written again after this row was read. Pull again; if that fails too, clear "
+        "The object was written again after this row was read. Pull again; if that fails too, "
+        "clear "
         "and rerun task '{task}'."
     )
 

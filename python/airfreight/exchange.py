@@ -124,7 +124,7 @@ def _pack_by_default(value: Any, address: Address) -> Any:
 
 
 def _pack_document(value: Any, address: Address, threshold: int) -> Any:
-    """Values that plain JSON would change: our tagged document, or what Airflow makes of objects."""
+    """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
     from airfreight.values import document
 
     encoder = document.Encoder(_leaf)
@@ -171,25 +171,15 @@ def _leaf(value: Any) -> str:
     cls = type(value)
     if base := values.base_of(cls):
         raise Unsupported(
-            cls, f"it is a subclass of {base}, and may hold what that does not: convert it with {base}(…)"
+            cls,
+            f"it is a subclass of {base}, and may hold what that does not: convert it with "
+            f"{base}(…)",
         )
     if isinstance(value, (str, int, float, bytes, bytearray, list, tuple, dict, set, frozenset)):
         plain = next(base for base in cls.__mro__ if base.__module__ == "builtins").__name__
-        raise Unsupported(
-            cls, f"it would come back as a plain {plain}: convert it with {plain}(…)"
-        )
+        raise Unsupported(cls, f"it would come back as a plain {plain}: convert it with {plain}(…)")
     try:
-        row = _default(value)
-        text = _serde_text(row, cls)
-        # A frame that came this far is known to come back; trying it would cost its whole size.
-        if values.for_value(value) is None:
-            back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
-            if type(back) is not cls:
-                raise Unsupported(
-                    cls, f"it would come back as {values.class_name(type(back)).removeprefix('builtins.')}"
-                )
-            if hasattr(cls, "__dataclass_fields__") and back != value:
-                raise Unsupported(cls, "its fields would come back changed")
+        return _by_airflow(value, cls)
     except Unsupported:
         raise
     except ImportError as error:
@@ -197,11 +187,27 @@ def _leaf(value: Any) -> str:
             raise Unsupported(cls) from error
         raise Unsupported(
             cls,
-            "Airflow would refuse to read it: add its class to [core] allowed_deserialization_classes "
+            "Airflow would refuse to read it: add its class to [core] "
+            "allowed_deserialization_classes "
             "(AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES), or push a dict",
         ) from error
     except Exception as error:
         raise Unsupported(cls) from error
+
+
+def _by_airflow(value: Any, cls: type) -> str:
+    from airfreight.values.document import Unsupported
+
+    row = _default(value)
+    text = _serde_text(row, cls)
+    # A frame that came this far is known to come back; trying it would cost its whole size.
+    if values.for_value(value) is None:
+        back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
+        if type(back) is not cls:
+            name = values.class_name(type(back)).removeprefix("builtins.")
+            raise Unsupported(cls, f"it would come back as {name}")
+        if hasattr(cls, "__dataclass_fields__") and back != value:
+            raise Unsupported(cls, "its fields would come back changed")
     return text
 
 
@@ -245,7 +251,7 @@ def _put(
 
 
 def encode(value: Any) -> tuple[Payload, str, str, str]:
-    """Encodes a value for the store, whatever its size: payload, `_xcom_type`, extension, content type.
+    """Encodes a value for the store: payload, `_xcom_type`, extension, content type.
 
     Raises:
         TypeError: the value can't be kept exactly.
@@ -284,7 +290,9 @@ def put(
         address.run or "",
         address.task or "",
         # Airflow 3.4 tells instances apart by id, which is part of the coordinate already.
-        None if address.ti_id is not None else (-1 if address.map_index is None else address.map_index),
+        None
+        if address.ti_id is not None
+        else (-1 if address.map_index is None else address.map_index),
     )
     try:
         return runtime.freight().put(
@@ -322,7 +330,8 @@ def _keep(row: Any, address: Address) -> Any:
             core.settle(address.coordinate())
         except Error as error:
             _log.warning(
-                "An object that an earlier push of the same XCom wrote could not be removed: %s", error
+                "An object that an earlier push of the same XCom wrote could not be removed: %s",
+                error,
             )
     return row
 
@@ -332,7 +341,8 @@ def _require(address: Address, value: Any) -> None:
         from airfreight.errors import InvalidError
 
         raise InvalidError(
-            f"a value of type {type(value).__name__} goes to the store, and its object's key can't be "
+            f"a value of type {type(value).__name__} goes to the store, and its object's key "
+            "can't be "
             f"made without {' and '.join(names)}: pass them to serialize_value"
         )
 
@@ -361,7 +371,9 @@ def unpack(stored: Any, result: Any = None) -> Any:
     """
     fields = ours(stored)
     if fields is None:
-        return BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
+        return BaseXCom.deserialize_value(
+            SimpleNamespace(value=stored) if result is None else result
+        )
     if fields["_xcom_backend"] == "inline":
         return _unpack_inline(fields)
     return follow(fields)
@@ -443,7 +455,8 @@ def _decode(kind: Any, data: memoryview) -> Any:
         return codec.decode(data)
     except ModuleNotFoundError as error:
         raise UnsupportedError(
-            f"a {kind} can't be read here because {error.name} is not installed in this environment."
+            f"a {kind} can't be read here because {error.name} is not installed in this "
+            "environment."
         ) from error
 
 

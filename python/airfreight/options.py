@@ -43,7 +43,11 @@ class Option(NamedTuple):
     @property
     def setting(self) -> str:
         """The name that the store in the native core gives it: without the kind of store."""
-        return "shared" if self.name == "file_store_shared" else self.name.removeprefix(f"{self.store}_")
+        return (
+            "shared"
+            if self.name == "file_store_shared"
+            else self.name.removeprefix(f"{self.store}_")
+        )
 
 
 def _option(
@@ -67,7 +71,8 @@ OPTIONS: tuple[Option, ...] = (
         "file://{AIRFLOW_HOME}/airfreight",
         "s3://bucket/xcom",
         "Where values go: s3://bucket/prefix, s3://conn_id@bucket/prefix (credentials from that "
-        "Airflow connection) or file:///directory. The default, a directory, serves one machine only "
+        "Airflow connection) or file:///directory. The default, a directory, serves one "
+        "machine only "
         "and is refused under Celery, Kubernetes and other distributed executors.",
     ),
     _option(
@@ -75,8 +80,10 @@ OPTIONS: tuple[Option, ...] = (
         "integer",
         "32768",
         "32768",
-        "Bytes of compact JSON up to which a JSON value stays in the database, as the default backend "
-        "writes it. 0: every value goes to the store. -1: writes exactly as the default backend does, "
+        "Bytes of compact JSON up to which a JSON value stays in the database, as the default "
+        "backend "
+        "writes it. 0: every value goes to the store. -1: writes exactly as the default "
+        "backend does, "
         "still reads references; the way in and out.",
         minimum=-1,
     ),
@@ -85,7 +92,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "s3://old-bucket/xcom",
-        "Further stores that references may be read from, separated by blanks or commas: for example "
+        "Further stores that references may be read from, separated by blanks or commas: for "
+        "example "
         "the one that was written to before a move.",
     ),
     _option(
@@ -110,7 +118,8 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "60",
         "60",
-        "Seconds that one push or pull may take in the store, all retries included, before it fails.",
+        "Seconds that one push or pull may take in the store, all retries included, before it "
+        "fails.",
         minimum=0.001,
     ),
     _option(
@@ -126,7 +135,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "prod-eu",
-        "A name for this Airflow deployment that every reference carries, so that several may share "
+        "A name for this Airflow deployment that every reference carries, so that several may "
+        "share "
         "one bucket and tell their objects apart.",
     ),
     _option(
@@ -149,7 +159,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "https://minio.example.com:9000",
-        "URL of a server that speaks S3. Default: AWS, or what AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL "
+        "URL of a server that speaks S3. Default: AWS, or what AWS_ENDPOINT_URL_S3, "
+        "AWS_ENDPOINT_URL "
         "and the AWS profile say.",
     ),
     _option(
@@ -157,14 +168,16 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "eu-central-1",
-        "Region that requests are signed for. Default: AWS_REGION, AWS_DEFAULT_REGION or the profile.",
+        "Region that requests are signed for. Default: AWS_REGION, AWS_DEFAULT_REGION or the "
+        "profile.",
     ),
     _option(
         "s3_addressing_style",
         "string",
         "auto",
         "path",
-        "Where the bucket's name goes: virtual (in the host name), path, or auto (virtual on AWS, path "
+        "Where the bucket's name goes: virtual (in the host name), path, or auto (virtual on "
+        "AWS, path "
         "on other endpoints).",
         choices=("auto", "virtual", "path"),
     ),
@@ -188,7 +201,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "/etc/ssl/certs/company-ca.pem",
-        "File of the certificate authorities that are trusted. Default: AWS_CA_BUNDLE, SSL_CERT_FILE or "
+        "File of the certificate authorities that are trusted. Default: AWS_CA_BUNDLE, "
+        "SSL_CERT_FILE or "
         "the system's.",
     ),
     _option(
@@ -220,8 +234,10 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "auto",
         "never",
-        "Whether writes carry If-None-Match and If-Match, which AWS and most servers honour. never: for "
-        "servers that refuse them; an older attempt's late write is then found by a look before it only.",
+        "Whether writes carry If-None-Match and If-Match, which AWS and most servers honour. "
+        "never: for "
+        "servers that refuse them; an older attempt's late write is then found by a look "
+        "before it only.",
         choices=("auto", "never"),
     ),
     _option(
@@ -229,7 +245,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "owner",
         "requester",
-        "Who pays for requests: the bucket's owner, or the requester where the bucket asks for that.",
+        "Who pays for requests: the bucket's owner, or the requester where the bucket asks for "
+        "that.",
         choices=("requester", "owner"),
     ),
     _option(
@@ -237,7 +254,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "aws:kms",
-        "Server-side encryption that is asked for on every write. Default: what the bucket does itself.",
+        "Server-side encryption that is asked for on every write. Default: what the bucket "
+        "does itself.",
         choices=("AES256", "aws:kms"),
     ),
     _option(

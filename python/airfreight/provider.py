@@ -25,7 +25,8 @@ def get_provider_info() -> dict[str, Any]:
     return {
         "package-name": "airfreight",
         "name": "Airfreight",
-        "description": "XCom backend: values in object storage in their own format, references in the row.",
+        "description": "XCom backend: values in object storage in their own format, references "
+        "in the row.",
         "config": {
             SECTION: {
                 "description": (

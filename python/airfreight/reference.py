@@ -77,7 +77,7 @@ class Reference:
 
     @property
     def backend(self) -> str:
-        """The kind of store: "s3", "file", …"""
+        """The kind of store, e.g. "s3" or "file"."""
         return str(self._fields["_xcom_backend"])
 
     @property

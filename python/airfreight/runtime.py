@@ -115,7 +115,8 @@ def _load() -> _Core:
         from airfreight import _core
     except ImportError as error:
         raise ImportError(
-            f"Airfreight's native core can't be loaded in this environment: {error}. Install the wheel "
+            f"Airfreight's native core can't be loaded in this environment: {error}. Install "
+            "the wheel "
             "for this platform and Python with `pip install --force-reinstall airfreight`."
         ) from error
     return _core

@@ -22,7 +22,9 @@ import pytest
 # Before anything imports Airflow: it reads these when it is imported.
 _HOME = tempfile.mkdtemp(prefix="airfreight-tests-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
-for _name in [name for name in os.environ if "AIRFREIGHT" in name or name.startswith("AIRFLOW_CTX")]:
+for _name in [
+    name for name in os.environ if "AIRFREIGHT" in name or name.startswith("AIRFLOW_CTX")
+]:
     del os.environ[_name]
 os.environ.update(
     AIRFLOW_HOME=_HOME,

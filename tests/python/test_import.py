@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from airfreight import exchange
 
 HEAVY = ("airfreight._core", "pandas", "pyarrow", "numpy", "boto3", "botocore", "fsspec")

@@ -7,13 +7,13 @@ import logging
 from types import SimpleNamespace
 from typing import Any
 
-import airfreight
 import pytest
-from airfreight import exchange, runtime
-
 from tests.python.conftest import Box, airflow_2, airflow_3, default, stored
 
-PLAIN = [
+import airfreight
+from airfreight import exchange, runtime
+
+PLAIN: list[Any] = [
     None,
     True,
     0,
@@ -167,8 +167,18 @@ def test_a_users_dict_with_markers_stays_a_dict(box: Box, value: Any, threshold:
         {"_xcom_backend": "inline", "_airfreight": 1, "_xcom_type": "json", "value": 1},
         {"_xcom_backend": "inline", "_airfreight": "1", "_xcom_type": "document", "value": 1},
         {"_xcom_backend": "inline", "_airfreight": 2, "_xcom_type": "document", "value": 1},
-        {"_xcom_backend": "inline", "_airfreight": 1, "_xcom_type": "document", "value": {"~no": 1}},
-        {"_xcom_backend": "inline", "_airfreight": 1, "_xcom_type": "document", "value": {"~int": 1}},
+        {
+            "_xcom_backend": "inline",
+            "_airfreight": 1,
+            "_xcom_type": "document",
+            "value": {"~no": 1},
+        },
+        {
+            "_xcom_backend": "inline",
+            "_airfreight": 1,
+            "_xcom_type": "document",
+            "value": {"~int": 1},
+        },
         {"_xcom_backend": "file", "_airfreight": 1},
         {"_xcom_backend": "file", "_airfreight": 1, "_xcom_type": "json", "uri": 3},
         {"_xcom_backend": None, "_airfreight": None},
@@ -186,7 +196,7 @@ def test_foreign_bytes_fail_as_they_do_in_the_default_backend(box: Box, row: byt
     def outcome(call: Any) -> Any:
         try:
             return call(SimpleNamespace(value=row))
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             return type(error)
 
     assert outcome(airfreight.XComBackend.deserialize_value) == outcome(
@@ -197,6 +207,7 @@ def test_foreign_bytes_fail_as_they_do_in_the_default_backend(box: Box, row: byt
 def test_nothing_but_the_value_of_a_result_is_used(box: Box) -> None:  # apache/airflow#50636
     class Bare:
         __slots__ = ("value",)
+        value: Any
 
     result = Bare()
     result.value = stored(box.push(b"x"))
@@ -352,7 +363,13 @@ def test_every_row_passes_the_validation_of_airflow_3(box: Box) -> None:
     for value in [*PLAIN, b"x", {1: float("inf")}, ["\ud800"], 2**70, deep, list(range(50_000))]:
         row = box.push(value)
         message = SetXCom(
-            key="k", value=row, dag_id="d", task_id="t", run_id="r", map_index=-1, mapped_length=None
+            key="k",
+            value=row,
+            dag_id="d",
+            task_id="t",
+            run_id="r",
+            map_index=-1,
+            mapped_length=None,
         )
         assert box.pull(stored(message.value)) == value
 

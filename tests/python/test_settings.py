@@ -8,20 +8,28 @@ import subprocess
 import sys
 from pathlib import Path
 
-import airfreight
 import pytest
+from tests.python.conftest import Box
+
+import airfreight
 from airfreight import config, exchange
 from airfreight.options import OPTIONS
 from airfreight.provider import get_provider_info
-
-from tests.python.conftest import Box
 
 LOCAL = {"executor": "LocalExecutor", "home": "/opt/airflow"}
 MODULE = "airflow.models.xcom" if exchange.ROWS_ARE_BYTES else "airflow.sdk.execution_time.xcom"
 
 WRONG = {
     "threshold": ["lots", "-2", "1.5", "32k"],
-    "store": ["/data", "s3:/bucket", "s3://", "file://relative/path", "gs://b/x", "file:///", "s3://@b"],
+    "store": [
+        "/data",
+        "s3:/bucket",
+        "s3://",
+        "file://relative/path",
+        "gs://b/x",
+        "file:///",
+        "s3://@b",
+    ],
     "read_also": ["s3://ok/x, nonsense"],
     "digest": ["md5"],
     "compression": ["gzip"],
@@ -39,7 +47,9 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in WRONG.items() for t in texts])
-def test_a_wrong_setting_is_named_with_what_it_was_and_a_right_example(name: str, text: str) -> None:
+def test_a_wrong_setting_is_named_with_what_it_was_and_a_right_example(
+    name: str, text: str
+) -> None:
     with pytest.raises(airfreight.ConfigError) as caught:
         config.parse({name: text}, **LOCAL)
     message = str(caught.value)
@@ -117,7 +127,9 @@ def test_the_core_takes_every_store_setting(box: Box) -> None:
     ],
 )
 @pytest.mark.parametrize("store", ["", "file:///data/xcom"])
-def test_a_directory_is_refused_under_executors_of_several_machines(executor: str, store: str) -> None:
+def test_a_directory_is_refused_under_executors_of_several_machines(
+    executor: str, store: str
+) -> None:
     with pytest.raises(airfreight.ConfigError) as caught:
         config.parse({"store": store}, executor=executor, home="/opt/airflow")
     message = str(caught.value)
@@ -128,7 +140,9 @@ def test_a_directory_is_refused_under_executors_of_several_machines(executor: st
     config.parse({"store": "s3://bucket/xcom"}, executor=executor, home="/h")
 
 
-@pytest.mark.parametrize("executor", ["LocalExecutor", "SequentialExecutor", "airflow.x.LocalExecutor", ""])
+@pytest.mark.parametrize(
+    "executor", ["LocalExecutor", "SequentialExecutor", "airflow.x.LocalExecutor", ""]
+)
 def test_a_directory_is_the_default_under_executors_of_one_machine(executor: str) -> None:
     assert config.parse({}, executor=executor, home="/h/").store == "file:///h/airfreight"
 
@@ -157,7 +171,9 @@ def start(code: str, tmp_path: Path, cfg: str = "", **env: str) -> str:
 
 
 @pytest.mark.parametrize("way", ["environment", "airflow.cfg"])
-def test_importing_airflow_logs_a_wrong_setting_as_an_error_and_goes_on(way: str, tmp_path: Path) -> None:
+def test_importing_airflow_logs_a_wrong_setting_as_an_error_and_goes_on(
+    way: str, tmp_path: Path
+) -> None:
     cfg, env = ("[airfreight]\nthreshold = lots\n", {})
     if way == "environment":
         cfg, env = "", {"AIRFLOW__AIRFREIGHT__THRESHOLD": "lots"}
@@ -178,7 +194,10 @@ def test_first_use_raises_what_the_log_said(tmp_path: Path) -> None:
         tmp_path,
         AIRFLOW__AIRFREIGHT__STORE="bucket/xcom",
     )
-    assert out.count("RAISED [airfreight] store (AIRFLOW__AIRFREIGHT__STORE) must begin with s3://") == 2
+    assert (
+        out.count("RAISED [airfreight] store (AIRFLOW__AIRFREIGHT__STORE) must begin with s3://")
+        == 2
+    )
 
 
 def test_options_of_airflow_cfg_hold_and_the_environment_wins(tmp_path: Path) -> None:
@@ -228,8 +247,9 @@ def test_the_check_at_import_raises_nothing(
 
 
 def test_the_provider_info_fits_airflows_schema() -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+
     import airflow
-    import jsonschema
 
     schema = json.loads(Path(airflow.__path__[0], "provider_info.schema.json").read_text())
     info = get_provider_info()
@@ -258,8 +278,20 @@ def test_airflow_lists_and_documents_the_options(tmp_path: Path) -> None:
     except PackageNotFoundError:
         pytest.skip("needs the installed package: Airflow finds providers by their entry points")
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "airflow", "config", "list", "--section", "airfreight",
-         "--include-descriptions", "--include-env-vars", "--defaults"],
+        [
+            sys.executable,
+            "-W",
+            "ignore",
+            "-m",
+            "airflow",
+            "config",
+            "list",
+            "--section",
+            "airfreight",
+            "--include-descriptions",
+            "--include-env-vars",
+            "--defaults",
+        ],
         env={**os.environ, "AIRFLOW_HOME": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Buffer, Sequence
+    from collections.abc import Sequence
+
+    from typing_extensions import Buffer
 
     from airfreight._core import Sink
 
@@ -93,7 +95,7 @@ def base_of(cls: type) -> str:
 def _load(module: str) -> Codec:
     from importlib import import_module
 
-    codec: Codec = import_module(f"airfreight.values.{module}")  # type: ignore[assignment]
+    codec: Codec = import_module(f"airfreight.values.{module}")
     return codec
 
 

@@ -76,7 +76,7 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
     dtype = series.dtype
     spec: dict[str, Any] = {"dtype": str(dtype)}
     if isinstance(dtype, np.dtype):
-        if dtype == object:
+        if dtype.kind == "O":
             return _object_column(series, spec)
         return _numpy_column(series, dtype, spec)
     if isinstance(dtype, pd.CategoricalDtype):
@@ -103,7 +103,9 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
 
         spec["kind"] = "masked"
         array = series.array
-        return Column(spec, pa.from_numpy_dtype(dtype.numpy_dtype), array, dtype.numpy_dtype.itemsize + 0.125)
+        return Column(
+            spec, pa.from_numpy_dtype(dtype.numpy_dtype), array, dtype.numpy_dtype.itemsize + 0.125
+        )
     if isinstance(dtype, pd.PeriodDtype):
         import pyarrow as pa
 
@@ -124,7 +126,9 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
         return _arrow_column(series, dtype, spec)
     if isinstance(dtype, pd.SparseDtype):
         raise Refused(f"sparse columns are not kept ({dtype}); convert it with .sparse.to_dense()")
-    raise Refused(f"its dtype {dtype} is not supported; convert it with .astype(…) before it is pushed")
+    raise Refused(
+        f"its dtype {dtype} is not supported; convert it with .astype(…) before it is pushed"
+    )
 
 
 def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
@@ -140,7 +144,9 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
     if kind == "numpy":
         return pa.array(values, type=column.type, from_pandas=True)
     if kind in ("zoned", "period"):
-        return pa.array(values, type=pa.int64(), mask=values == np.iinfo(np.int64).min).cast(column.type)
+        return pa.array(values, type=pa.int64(), mask=values == np.iinfo(np.int64).min).cast(
+            column.type
+        )
     if kind == "categorical":
         return pa.array(values, type=column.type, mask=values < 0)
     if kind == "object":
@@ -203,7 +209,9 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
             hint = "; convert it with .astype(dtype.newbyteorder('='))"
         raise Refused(f"Parquet has no type for its dtype {dtype}{hint}")
     if dtype.kind == "f" and dtype.itemsize > 8:
-        raise Refused(f"Parquet has no type for its dtype {dtype}; convert it with .astype('float64')")
+        raise Refused(
+            f"Parquet has no type for its dtype {dtype}; convert it with .astype('float64')"
+        )
     spec["kind"] = "numpy"
     return Column(
         spec,
@@ -214,12 +222,12 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
     )
 
 
-def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
     import numpy as np
 
     # Chunk by chunk into memory that is pandas' own: Arrow lends its arrays read-only, and joining
     # them first would be a copy more. (Seconds come back as milliseconds: Parquet has no seconds.)
-    array = np.empty(len(chunks), dtype=dtype)
+    array: Any = np.empty(len(chunks), dtype=dtype)
     start = 0
     for chunk in chunks.chunks:
         array[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
@@ -284,7 +292,9 @@ def _categorical_column(series: Any, dtype: pd.CategoricalDtype, spec: dict[str,
         raise Refused(f"its categories: {error}") from None
     spec["ordered"] = bool(dtype.ordered)
     codes = series.array.codes
-    return Column(spec, pa.from_numpy_dtype(codes.dtype), codes, codes.dtype.itemsize, dictionary=False)
+    return Column(
+        spec, pa.from_numpy_dtype(codes.dtype), codes, codes.dtype.itemsize, dictionary=False
+    )
 
 
 # --- Arrow dtypes ---------------------------------------------------------------------------------
@@ -333,7 +343,6 @@ def _arrow_type(text: str) -> pa.DataType:
 def _object_column(series: Any, spec: dict[str, Any]) -> Column:
     """A column of Python objects: kept when all of them are of one type that Arrow gives back."""
     import pandas as pd
-    import pyarrow as pa
 
     values = series.to_numpy()
     items = values.tolist()
@@ -355,7 +364,9 @@ def _object_column(series: Any, spec: dict[str, Any]) -> Column:
     if kind is float and any(item != item for item in items if type(item) is float):  # noqa: PLR0124
         nulls.add("nan")
     if len(nulls) > 1:
-        raise Refused("it mixes several kinds of missing values (None, NaN, NA); choose one of them")
+        raise Refused(
+            "it mixes several kinds of missing values (None, NaN, NA); choose one of them"
+        )
     spec["kind"] = "object"
     spec["null"] = nulls.pop() if nulls else "none"
     name, arrow, row_bytes = _object_type(kind, items, values)
@@ -366,7 +377,8 @@ def _object_column(series: Any, spec: dict[str, Any]) -> Column:
 def _mixed(kinds: set[type]) -> str:
     names = ", ".join(sorted(kind.__name__ for kind in kinds)[:4])
     return (
-        f"its cells are of several types ({names}), which Parquet would change; convert them to one "
+        f"its cells are of several types ({names}), which Parquet would change; convert them "
+        "to one "
         "type, e.g. with .astype(str)"
     )
 
@@ -398,7 +410,8 @@ def _object_type(kind: type, items: list[Any], values: Any) -> tuple[str, pa.Dat
     if kind is decimal.Decimal:
         return "decimal", _decimal_type([item for item in items if type(item) is kind]), 16
     raise Refused(
-        f"its cells are of type {kind.__name__}, which Parquet would change; convert them, e.g. to text "
+        f"its cells are of type {kind.__name__}, which Parquet would change; convert them, "
+        "e.g. to text "
         "or to columns of their own"
     )
 
@@ -417,7 +430,8 @@ def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType:
         digits = max(digits, len(figures), -exponent)
     if len(places) > 1 or min(places) < 0 or digits > 38:
         raise Refused(
-            "its Decimals have different numbers of places, or more than 38 digits; bring them to one with "
+            "its Decimals have different numbers of places, or more than 38 digits; bring them "
+            "to one with "
             ".map(lambda d: d.quantize(…))"
         )
     return pa.decimal128(digits, places.pop())
@@ -432,7 +446,9 @@ def _object_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[An
         array = _numpy_from(chunks, np.dtype(object))
     elif kind in ("bool", "int", "float"):
         filler = False if kind == "bool" else 0
-        array = _numpy_from(chunks.fill_null(filler), np.dtype(_OBJECT_NUMBERS[kind])).astype(object)
+        array = _numpy_from(chunks.fill_null(filler), np.dtype(_OBJECT_NUMBERS[kind])).astype(
+            object
+        )
     else:
         array = np.empty(len(chunks), dtype=object)
         array[:] = chunks.to_pylist()
@@ -463,15 +479,14 @@ def unpack_zone(packed: Any) -> datetime.tzinfo:
     if isinstance(packed, list) and packed[0] in ("pytz", "pytz-fixed"):
         try:
             import pytz
-
-            zone: datetime.tzinfo = (
-                pytz.timezone(packed[1]) if packed[0] == "pytz" else pytz.FixedOffset(packed[1])
-            )
-            return zone
         except ModuleNotFoundError:
             if packed[0] == "pytz-fixed":
                 return datetime.timezone(datetime.timedelta(minutes=packed[1]))
             packed = ["iana", packed[1]]
+        else:
+            make = pytz.timezone if packed[0] == "pytz" else pytz.FixedOffset
+            zone: datetime.tzinfo = make(packed[1])
+            return zone
     zone_or_none = document.unpack_zone(packed)
     assert zone_or_none is not None
     return zone_or_none

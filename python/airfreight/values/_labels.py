@@ -65,7 +65,7 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
     # The dtype is said, because pandas guesses one from objects.
     index = pd.Index(array, dtype=array.dtype, name=names[0], tupleize_cols=False)
     if "freq" in packed:
-        index.freq = pd.tseries.frequencies.to_offset(packed["freq"])  # type: ignore[attr-defined]
+        index.freq = pd.tseries.frequencies.to_offset(packed["freq"])
     return index
 
 
@@ -105,9 +105,11 @@ def _unlabels(packed: dict[str, Any]) -> Any:
                 text if isinstance(text, str) else None
                 for text in document.from_json(packed["objects"])
             ]
-            return from_arrow(pa.chunked_array([pa.array(texts, pa.large_string())]), packed["spec"])
+            return from_arrow(
+                pa.chunked_array([pa.array(texts, pa.large_string())]), packed["spec"]
+            )
         labels = document.from_json(packed["objects"])
-        array = np.empty(len(labels), dtype=object)
+        array: Any = np.empty(len(labels), dtype=object)
         for position, label in enumerate(labels):  # One by one: tuples are labels, not rows.
             array[position] = label
         return array
@@ -124,6 +126,7 @@ def _freq(freq: Any) -> str:
         same = False
     if not same:
         raise Refused(
-            f"its frequency {text} is one that its name does not tell in full; drop it with index.freq = None"
+            f"its frequency {text} is one that its name does not tell in full; drop it with "
+            "index.freq = None"
         )
     return text

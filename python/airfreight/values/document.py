@@ -202,9 +202,7 @@ def payload(value: Any, encoded: Any) -> Payload:
 
 def dump(encoded: Any) -> bytes:
     """The compact text of an encoded value."""
-    return json.dumps(
-        encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")
-    ).encode()
+    return json.dumps(encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
 
 
 def decode(data: memoryview, leaf: LeafReader | None = None) -> Any:
@@ -380,7 +378,7 @@ def _numpy_scalar(value: Any) -> list[str] | None:
     dtype = value.dtype
     if dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
         return None
-    if dtype.kind == "g" or dtype.char in "gG":
+    if dtype.char in "gG":
         return None  # long double: its bytes differ between machines.
     return [dtype.str, base64.b64encode(value.tobytes()).decode()]
 

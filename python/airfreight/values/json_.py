@@ -1,8 +1,8 @@
 """Plain JSON: what any JSON reader gives back as it was.
 
-Exactly these types: `str` without NUL and lone surrogates, `int` of 64 bits, finite `float`, `bool`,
-`None`, `list` of them, `dict` of them with `str` keys that are no marker of Airflow's or ours.
-Everything else is a document.
+Exactly these types: `str` without NUL and lone surrogates, `int` of 64 bits, finite `float`,
+`bool`, `None`, `list` of them, `dict` of them with `str` keys that are no marker of Airflow's or
+ours. Everything else is a document.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _classify_floats(floats: Collection[float]) -> Kind:
 
 
 def dump(value: Any) -> bytes | None:
-    """The compact text of a value that `classify` found to be JSON; None when a text in it is not."""
+    """The compact text of what `classify` found to be JSON; None when a text in it is not."""
     text = _ENCODER.encode(value)
     # An escaped NUL, or a backslash and the letters: only then is a closer look worth its time.
     if "\\u0000" in text and _has_nul(value):

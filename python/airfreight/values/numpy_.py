@@ -31,7 +31,8 @@ def encode(value: np.ndarray[Any, Any]) -> Payload:
     if dtype.hasobject:
         where = "" if dtype.names is None else " in a field"
         raise TypeError(
-            f"value: a numpy array of Python objects{where} (dtype {dtype}) can't be pushed; convert it "
+            f"value: a numpy array of Python objects{where} (dtype {dtype}) can't be pushed; "
+            "convert it "
             "to a numeric or text dtype, e.g. value.astype(str), or push value.tolist()"
         )
     if npy.descr_to_dtype(npy.dtype_to_descr(dtype)) != dtype or dtype.metadata is not None:
@@ -58,14 +59,17 @@ def encode(value: np.ndarray[Any, Any]) -> Payload:
         header = io.BytesIO()
         npy.write_array_header_2_0(header, description)
     shape = " × ".join(f"{side:,}" for side in value.shape) or "0-d"
+    parts: list[Any] = [header.getvalue()]
+    if flat.nbytes:
+        parts.append(flat.reshape(-1).view(np.uint8))
     return Payload(
-        body=(header.getvalue(), flat.reshape(-1).view(np.uint8)) if flat.nbytes else (header.getvalue(),),
+        body=parts,
         summary=f"ndarray {shape} {_short(str(dtype))} · {human_bytes(value.nbytes)}",
         rows=value.shape[0] if value.ndim else None,
     )
 
 
-def decode(data: memoryview) -> np.ndarray[Any, Any]:
+def decode(data: memoryview) -> Any:
     """Decodes to an array that lives in the memory of the view, writable when that is."""
     import numpy as np
     from numpy.lib import format as npy
@@ -89,9 +93,12 @@ def decode(data: memoryview) -> np.ndarray[Any, Any]:
         raise ValueError(
             f"an .npy of {count} items of {dtype.itemsize} bytes has {len(data) - start} bytes"
         )
+    order: Any = "F" if fortran else "C"
     if count * dtype.itemsize == 0:
-        return np.empty(shape, dtype=dtype, order="F" if fortran else "C")
-    return np.ndarray(shape, dtype=dtype, buffer=data, offset=start, order="F" if fortran else "C")
+        array: Any = np.empty(shape, dtype=dtype, order=order)
+    else:
+        array = np.ndarray(shape, dtype=dtype, buffer=data, offset=start, order=order)
+    return array
 
 
 def _short(text: str) -> str:

@@ -1,9 +1,10 @@
 """pandas frames as Parquet. Specification: `formats/frame.md`.
 
 A frame is converted and encoded row group by row group into one native buffer: there is never a
-whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds of
-missing values, attrs) lies in the file's metadata under the key `airfreight`, so that what comes back
-does not depend on the reader's versions of pandas and pyarrow. What can't be kept exactly is refused.
+whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds
+of missing values, attrs) lies in the file's metadata under the key `airfreight`, so that what comes
+back does not depend on the reader's versions of pandas and pyarrow. What can't be kept exactly is
+refused.
 """
 
 from __future__ import annotations
@@ -58,7 +59,10 @@ def encode(value: pd.DataFrame) -> Payload:
     sink = Sink()
     _write(value, [*columns, *index_columns], metadata, sink, settings().compression)
     size = sink.tell()
-    labels = [(_label(label), describe(column)) for label, column in zip(value.columns, columns, strict=True)]
+    labels = [
+        (_label(label), describe(column))
+        for label, column in zip(value.columns, columns, strict=True)
+    ]
     return Payload(
         body=sink,
         rows=len(value),
@@ -82,14 +86,13 @@ def decode(data: memoryview) -> pd.DataFrame:
         from airfreight.errors import NewerFormatError
 
         raise NewerFormatError(
-            f"the frame was written in version {metadata['version']}; this release reads up to {VERSION}."
+            f"the frame was written in version {metadata['version']}; this release reads up to "
+            f"{VERSION}."
         )
     specs = [*metadata["columns"], *metadata["index_columns"]]
     chunks = list(file.read(use_threads=True).columns)
-    arrays = []
-    for spec in specs:
-        # Each Arrow column goes as soon as its array is there.
-        arrays.append(from_arrow(chunks.pop(0), spec))
+    # Each Arrow column goes as soon as its array is there.
+    arrays = [from_arrow(chunks.pop(0), spec) for spec in specs]
     count = len(metadata["columns"])
     index = unpack_index(metadata["index"], arrays[count:])
     # Positions as labels for now: real ones may be anything, duplicates included.
@@ -194,7 +197,10 @@ def _write(
     ) as writer:
         for start in range(0, rows, group) if columns else ():
             stop = min(start + group, rows)
-            arrays = [_arrow(frame, column, position, start, stop) for position, column in enumerate(columns)]
+            arrays = [
+                _arrow(frame, column, position, start, stop)
+                for position, column in enumerate(columns)
+            ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=group)
         if late:
             writer.add_key_value_metadata(entry)

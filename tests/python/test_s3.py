@@ -1,0 +1,165 @@
+"""S3 with a server that checks signatures, and a proxy that counts what was asked of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.python.conftest import Box, stored
+from tests.servers.counting_proxy import CountingProxy
+from tests.servers.versitygw import VersityGW, find_binary
+
+import airfreight
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.s3
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[VersityGW]:
+    try:
+        find_binary()
+    except FileNotFoundError as error:
+        pytest.skip(str(error))
+    with VersityGW(bucket="bucket") as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(server: VersityGW) -> Iterator[CountingProxy]:
+    with CountingProxy(server.endpoint) as running:
+        yield running
+
+
+@pytest.fixture
+def s3(
+    box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch, request: Any
+) -> Box:
+    """A backend on the server through the proxy; each test has a prefix of its own."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    prefix = request.node.name.replace("[", "/").replace("]", "")[:60]
+    box.set(
+        store=f"s3://bucket/{prefix}",
+        s3_endpoint_url=proxy.url,
+        s3_region="us-east-1",
+        s3_addressing_style="path",
+    )
+    return box
+
+
+def methods(proxy: CountingProxy) -> list[str]:
+    return [recorded.method for recorded in proxy.requests]
+
+
+def test_a_three_row_frame_takes_one_put_and_one_get(s3: Box, proxy: CountingProxy) -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"id": [1, 2, 3]})
+    row = s3.push(frame)
+    fields = s3.fields(row)
+    assert fields["_xcom_backend"] == "s3"
+    assert fields["_xcom_type"] == "pandas.DataFrame"
+    assert fields["rows"] == 3
+    assert methods(proxy) == ["PUT"]
+    pd.testing.assert_frame_equal(s3.pull(stored(row)), frame)
+    assert methods(proxy) == ["PUT", "GET"]
+
+
+@pytest.mark.parametrize(
+    "value", [b"x", ["y" * 50_000], {1: "z" * 50_000}], ids=lambda v: type(v).__name__
+)
+def test_every_kind_of_value_takes_one_request_each_way(
+    s3: Box, proxy: CountingProxy, value: Any
+) -> None:
+    assert s3.through(value) == value
+    assert methods(proxy) == ["PUT", "GET"]
+
+
+def test_small_values_take_no_request(s3: Box, proxy: CountingProxy) -> None:
+    for value in ({"rows": 3, "path": "x", "ok": True}, [(1, 2)], {1: float("inf")}, None):
+        assert s3.through(value) == value
+    assert methods(proxy) == []
+
+
+def test_a_second_push_in_the_same_process_takes_one_put(s3: Box, proxy: CountingProxy) -> None:
+    s3.push(b"one")
+    s3.push(b"two")
+    assert methods(proxy) == ["PUT", "PUT"]
+
+
+def test_purge_and_a_small_value_after_a_large_one_leave_nothing(s3: Box) -> None:
+    s3.push(b"one")
+    s3.push({"small": 1})
+    assert s3.objects() == []
+    airfreight.XComBackend.purge(type("X", (), {"value": s3.push(b"two")}))
+    assert s3.objects() == []
+
+
+def test_a_lost_object_names_the_uri_and_what_to_do(s3: Box) -> None:
+    row = stored(s3.push(b"x"))
+    s3.push({"small": 1})
+    with pytest.raises(airfreight.NotFoundError) as caught:
+        s3.pull(row)
+    assert s3.fields(row)["uri"] in str(caught.value)
+    assert "'extract'" in str(caught.value)
+
+
+def test_a_wrong_secret_fails_at_once_and_is_not_told(
+    s3: Box, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong-secret-value")
+    s3.set()
+    with pytest.raises(airfreight.DeniedError) as caught:
+        s3.push(b"x")
+    assert "wrong-secret-value" not in str(caught.value)
+    assert "'extract'" in str(caught.value)
+    assert len(methods(proxy)) == 1
+
+
+def test_credentials_of_a_connection_reach_the_server(
+    s3: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # apache/airflow#39602 and its kind: written by one process, read by another.
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    extra = {
+        "endpoint_url": proxy.url,
+        "region_name": "us-east-1",
+        "config_kwargs": {"s3": {"addressing_style": "path"}},
+    }
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_MY_S3",
+        json.dumps(
+            {
+                "conn_type": "aws",
+                "login": server.access_key,
+                "password": server.secret_key,
+                "extra": extra,
+            }
+        ),
+    )
+    s3.set(
+        store="s3://my_s3@bucket/conn",
+        s3_endpoint_url=None,
+        s3_region=None,
+        s3_addressing_style=None,
+    )
+    row = s3.push(b"x")
+    assert "my_s3" not in json.dumps(s3.fields(row))
+    # The connection may be called otherwise when the value is read.
+    monkeypatch.setenv("AIRFLOW_CONN_RENAMED", __import__("os").environ["AIRFLOW_CONN_MY_S3"])
+    monkeypatch.delenv("AIRFLOW_CONN_MY_S3")
+    s3.set(store="s3://renamed@bucket/conn")
+    assert s3.pull(stored(row)) == b"x"
+
+
+def test_an_unreachable_store_is_an_error_that_names_it(s3: Box) -> None:
+    s3.set(s3_endpoint_url="http://127.0.0.1:1", timeout=1, s3_connect_timeout=1)
+    with pytest.raises(airfreight.UnavailableError) as caught:
+        s3.push(b"x")
+    assert "s3://bucket/" in str(caught.value)
+    assert "'extract'" in str(caught.value)
