@@ -148,7 +148,7 @@ def ensure(
         all_extras = tuple(sorted({*kept, *extras}))
         wanted = [f"apache-airflow=={version}", *release.requirements, *all_extras]
         if stamp.get("requirements") != wanted or stamp.get("cutoff") != release.cutoff:
-            if not kept and venv.exists() and not stamp:
+            if venv.exists() and not stamp:
                 shutil.rmtree(venv)  # Broken off half-way: start again.
             if not python.exists():
                 _run(uv, "venv", "-q", "--python", _base_python(), venv)
@@ -161,8 +161,8 @@ def ensure(
             stamp = {"requirements": wanted, "cutoff": release.cutoff, "extras": list(all_extras)}
             stamp_file.write_text(json.dumps(stamp, indent=1))
         if wheel is not None and stamp.get("wheel") != (digest := _digest(wheel)):
-            # What is installed already satisfies the wheel or fails the call: nothing of Airflow's
-            # moves to another day.
+            # Without the cut-off: what the wheel needs is newer than an old Airflow. An installed
+            # package that fits stays as it is.
             _run(
                 *(uv, "pip", "install", "-q", "--python", python),
                 *("--reinstall-package", "airfreight", wheel),
