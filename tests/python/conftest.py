@@ -1,7 +1,7 @@
 """The Python package beside an installed Airflow, without a scheduler or a database server.
 
-Runs in an environment that has an Airflow (2.11 or 3.3, whichever; each test says where it is for one
-of them) and the package with its native core:
+Runs in an environment that has an Airflow (2.11 or 3.3, whichever; each test says where it is for
+one of them) and the package with its native core:
 
     build/venvs/airflow-3.3.2/bin/python -m pytest tests/python
 """
@@ -23,7 +23,7 @@ import pytest
 _HOME = tempfile.mkdtemp(prefix="airfreight-tests-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)
 for _name in [
-    name for name in os.environ if "AIRFREIGHT" in name or name.startswith("AIRFLOW_CTX")
+    name for name in os.environ if name.startswith(("AIRFLOW__AIRFREIGHT", "AIRFLOW_CTX"))
 ]:
     del os.environ[_name]
 os.environ.update(

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import time
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.python.conftest import Box
 
 import airfreight
 from airfreight import connections, runtime
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Box
 
 
 def connect(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> connections.Resolved:

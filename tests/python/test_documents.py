@@ -12,7 +12,7 @@ import math
 import uuid
 import zoneinfo
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -156,8 +156,8 @@ def test_plain_json_is_what_json_gives_back(value: Any) -> None:
         decimal.Decimal("0.1234567890123456789012345"),
         datetime.timedelta(days=1_000_000, microseconds=1),
         [b"inside"],
-        1e22,
-        -0.0,
+        pytest.param(1e22, marks=airflow_3),
+        pytest.param(-0.0, marks=airflow_3),
     ],
     ids=repr,
 )
@@ -226,7 +226,9 @@ class Name(str):
     __slots__ = ()
 
 
-Point = collections.namedtuple("Point", "x y")
+class Point(NamedTuple):
+    x: int
+    y: int
 
 
 @dataclasses.dataclass

@@ -1,3 +1,4 @@
+# ruff: noqa: E501 (tables, one case a line)
 """Frames come back exactly, whatever pandas is installed, or are refused when they are pushed."""
 
 from __future__ import annotations
@@ -480,7 +481,11 @@ def test_any_frame_comes_back_exactly_or_is_refused(box: Box, frame: Any) -> Non
     try:
         row = box.push(frame)
     except TypeError as error:
-        assert str(error).startswith("value")
+        refusal = str(error)
+    else:
+        refusal = ""
+    if refusal:
+        assert refusal.startswith("value")
         return
     assert_same(box.pull(stored(row)), frame)
 

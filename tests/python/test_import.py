@@ -39,7 +39,8 @@ def test_importing_the_package_loads_nothing_else() -> None:
 def test_importing_the_backend_adds_only_its_own_modules_to_airflow() -> None:
     # What pandas and numpy Airflow itself brings in is there before.
     run(
-        f"import sys, {BASE}; before = set(sys.modules); import airfreight; airfreight.XComBackend; "
+        f"import sys, {BASE}; before = set(sys.modules); import airfreight; "
+        "airfreight.XComBackend; "
         "new = {n for n in set(sys.modules) - before if not n.startswith('airfreight')}; "
         "assert not new, new; assert 'airfreight._core' not in sys.modules; "
         "assert 'airfreight.exchange' not in sys.modules",
@@ -66,7 +67,8 @@ def test_a_small_value_loads_neither_the_core_nor_a_codec() -> None:
 
 def test_bytes_need_neither_numpy_nor_pandas(tmp_path: object) -> None:
     run(
-        "import sys, airfreight; airfreight.XComBackend; from types import SimpleNamespace as R; before = set(sys.modules); "
+        "import sys, airfreight; airfreight.XComBackend; from types import SimpleNamespace as "
+        "R; before = set(sys.modules); "
         "row = airfreight.XComBackend.serialize_value(b'x', key='k', task_id='t', dag_id='d', "
         "run_id='r', map_index=-1); airfreight.XComBackend.deserialize_value(R(value=row)); "
         "new = set(sys.modules) - before; "
@@ -90,7 +92,8 @@ def test_a_core_that_can_not_be_loaded_is_a_clear_error_at_first_use(tmp_path: o
     out = run(
         "import sys; sys.modules['airfreight._core'] = None\n"
         "import airfreight\n"
-        "try:\n    airfreight.XComBackend.serialize_value(b'x', key='k', task_id='t', dag_id='d', run_id='r')\n"
+        "try:\n    airfreight.XComBackend.serialize_value(b'x', key='k', task_id='t', "
+        "dag_id='d', run_id='r')\n"
         "except ImportError as error: print(error)",
         AIRFLOW__AIRFREIGHT__STORE=f"file://{tmp_path}/store",
     )

@@ -7,14 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from tests.python.conftest import Box
 
 import airfreight
 from airfreight import config, exchange
 from airfreight.options import OPTIONS
 from airfreight.provider import get_provider_info
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Box
 
 LOCAL = {"executor": "LocalExecutor", "home": "/opt/airflow"}
 MODULE = "airflow.models.xcom" if exchange.ROWS_ARE_BYTES else "airflow.sdk.execution_time.xcom"
@@ -261,9 +264,12 @@ def test_the_provider_info_imports_nothing() -> None:
     code = (
         "import sys; before = set(sys.modules); from airfreight.provider import get_provider_info; "
         "get_provider_info(); new = {n.partition('.')[0] for n in set(sys.modules) - before}; "
-        "assert new <= {'airfreight', 'typing', 'collections', '__future__', '_typing', 're', 'enum', "
-        "'functools', 'operator', 'copyreg', 'contextlib', 'types', 'warnings', 'keyword', 'reprlib', "
-        "'itertools', '_collections', '_operator', '_sre', '_functools', 'sre_compile', 'sre_parse', "
+        "assert new <= {'airfreight', 'typing', 'collections', '__future__', '_typing', 're', "
+        "'enum', "
+        "'functools', 'operator', 'copyreg', 'contextlib', 'types', 'warnings', 'keyword', "
+        "'reprlib', "
+        "'itertools', '_collections', '_operator', '_sre', '_functools', 'sre_compile', "
+        "'sre_parse', "
         "'sre_constants'}, new"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
