@@ -99,7 +99,7 @@ done
 
 # A clean environment: no proxy, no PYTHONPATH and no credentials of the caller's.
 inside() {
-  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 \
+  env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/opt/airfreight LANG=C.UTF-8 \
     AWS_ACCESS_KEY_ID="$access" AWS_SECRET_ACCESS_KEY="$secret" AWS_CA_BUNDLE=/opt/airfreight/ca.pem \
     chroot "$system" "$@"
 }
