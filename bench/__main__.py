@@ -7,6 +7,7 @@ results were equal; a figure that misses its bar is a figure.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import sys
 import time
@@ -57,7 +58,8 @@ def main() -> int:
         print("\n" + "\n".join(loads))
     if bars:
         report.print_bars(bars)
-    report.save("run", {"machine": facts, "loads": loads, "bars": bars})
+    found = [{**dataclasses.asdict(bar), "met": bar.met} for bar in bars]
+    report.save("run", {"machine": facts, "loads": loads, "bars": found})
     return 1 if broken else 0
 
 

@@ -98,7 +98,7 @@ def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> No
 def save(suite: str, data: dict[str, Any]) -> None:
     """Write `build/bench/<suite>.json`."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(data, indent=1, default=dataclasses.asdict)
+    text = json.dumps(data, indent=1)
     (RESULTS / f"{suite}.json").write_text(text + "\n", encoding="utf-8")
 
 
