@@ -37,6 +37,7 @@ _MIN_GROUP_ROWS = 64 << 10
 _MAX_GROUP_ROWS = 1 << 20
 #: Rows that are looked at to tell whether a column repeats itself.
 _SAMPLE_ROWS = 16 << 10
+_MIN_SAMPLE_ROWS = 1 << 10
 #: Parquet's readers and writers hold a page's length in 32 bits; a page takes this many values.
 _BATCH_VALUES = 1024
 _BATCH_BYTES = 64 << 20
@@ -232,8 +233,10 @@ def _repeating(frame: pd.DataFrame, columns: Sequence[Column], schema: pa.Schema
     import pyarrow.compute as pc
 
     rows = len(frame)
-    start = max(0, (rows - _SAMPLE_ROWS) // 2)
-    stop = min(rows, start + _SAMPLE_ROWS)
+    # Of a small frame a part, since a wrong guess costs little there and counting is not free.
+    size = min(rows, _SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, rows // 16))
+    start = (rows - size) // 2
+    stop = start + size
     names = []
     for position, column in enumerate(columns):
         if column.dictionary is not None:
