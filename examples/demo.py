@@ -135,14 +135,21 @@ def report(ours: Outcome, official: Outcome) -> None:
     def line(text: str, mine: str, theirs: str, note: str = "") -> None:
         print(f"  {text:<34}{mine:>12}{theirs:>18}  {note}".rstrip())
 
-    line("push of the frame, to its task's end", _s(ours.push_seconds()), _s(official.push_seconds()))
+    line(
+        "push of the frame, to its task's end", _s(ours.push_seconds()), _s(official.push_seconds())
+    )
     line("pull of the frame", _s(ours.pull_seconds()), _s(official.pull_seconds()))
     line("the frame in the store", megabytes(ours.frame_bytes()), megabytes(official.frame_bytes()))
     for name in ("extract", "check", "simulate", "collect"):
         theirs = official.states.get(name, "?")
         cell = _s(official.seconds[name]) if theirs == "success" else theirs
         note = official.errors.get(name, "")
-        line(f"task {name}" + (" × 10" if name == "simulate" else ""), _s(ours.seconds[name]), cell, note)
+        line(
+            f"task {name}" + (" × 10" if name == "simulate" else ""),
+            _s(ours.seconds[name]),
+            cell,
+            note,
+        )
     print(f"\nAirfreight: {ours.state}. Official backend: {official.state}.")
 
 
@@ -152,7 +159,9 @@ def _s(seconds: float | None) -> str:
 
 def main() -> int:
     """Run both and print the tables."""
-    print(f"The DAG on Airflow {VERSION} with Airfreight (default store: a directory) …", flush=True)
+    print(
+        f"The DAG on Airflow {VERSION} with Airfreight (default store: a directory) …", flush=True
+    )
     ours = run_dag("airfreight.XComBackend", {})
     print("… and with the official backend of the common.io provider.\n", flush=True)
     with tempfile.TemporaryDirectory(prefix="airfreight-demo-") as directory:

@@ -29,16 +29,18 @@ def _docs(arguments: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="./dev", description="Airfreight, for those who build it.")
+    parser = argparse.ArgumentParser(
+        prog="./dev", description="Airfreight, for those who build it."
+    )
     verb = parser.add_subparsers(required=True, metavar="VERB")
 
     def add(name: str, text: str) -> argparse.ArgumentParser:
         return verb.add_parser(name, help=text, description=text)
 
     add("setup", "Install everything that the other verbs need.").set_defaults(work=verbs.setup)
-    add("demo", "Run the example DAG on a real Airflow and show rows, objects and times.").set_defaults(
-        work=verbs.demo
-    )
+    add(
+        "demo", "Run the example DAG on a real Airflow and show rows, objects and times."
+    ).set_defaults(work=verbs.demo)
     test = add("test", "Run the whole test-suite, as CI does.")
     test.add_argument("stages", nargs="*", help="only these stages")
     test.set_defaults(work=verbs.test)

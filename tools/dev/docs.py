@@ -13,11 +13,13 @@ SETTINGS_PAGE = ROOT / "docs" / "settings.md"
 _HEAD = """\
 # Settings
 
-Section `[airfreight]` of `airflow.cfg`; each also as the environment variable that is named with it. `airflow config list` shows
-them. This page is made from `python/airfreight/options.py` by `./dev docs`.
+Section `[airfreight]` of `airflow.cfg`; each also as the environment variable that is named with
+it. `airflow config list` shows them. This page is made from `python/airfreight/options.py` by
+`./dev docs`.
 
-A wrong setting is an ERROR line in the log of every process that imports Airflow, and a `ConfigError` at first use; both name the
-setting, what it was, and a right one. A name that is not a setting is a warning with the nearest one that is.
+A wrong setting is an ERROR line in the log of every process that imports Airflow, and a
+`ConfigError` at first use; both name the setting, what it was, and a right one. A name that is not
+a setting is a warning with the nearest one that is.
 """
 
 

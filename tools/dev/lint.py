@@ -33,7 +33,15 @@ def tidy() -> None:
         and not entry["file"].endswith("_test.cc")
     ]
     run(
-        ["run-clang-tidy-19", "-quiet", "-j", "2", "-p", BUILD / "clang-debug", *sorted(set(files))],
+        [
+            "run-clang-tidy-19",
+            "-quiet",
+            "-j",
+            "2",
+            "-p",
+            BUILD / "clang-debug",
+            *sorted(set(files)),
+        ],
         quiet=True,
     )
 

@@ -14,9 +14,9 @@ from tools.dev.base import BIN, BUILD, ROOT, DevError, output, run, say
 # Debian 12 package names, by what needs them.
 APT_GROUPS = {
     "build": (
-        "g++", "make", "cmake", "ninja-build", "ccache", "pkgconf", "dpkg-dev", "python3-venv", "python3-dev",
-        "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev", "libpugixml-dev",
-        "libexpected-dev", "openssl", "git",
+        "g++", "make", "cmake", "ninja-build", "ccache", "pkgconf", "dpkg-dev", "python3-venv",
+        "python3-dev", "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev",
+        "libpugixml-dev", "libexpected-dev", "openssl", "git",
     ),
     "demo": ("postgresql", "util-linux"),
     "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
