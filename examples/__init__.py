@@ -1,0 +1,1 @@
+"""DAGs to try, and the demo that runs one."""

@@ -1,4 +1,4 @@
-"""`./dev demo`: run the example DAG on a real Airflow, with Airfreight and with the official backend.
+"""`./dev demo`: the example DAG on a real Airflow, with Airfreight and the official backend.
 
 Prints what the database rows hold, what lies in the store, and what each task took.
 """

@@ -1,7 +1,8 @@
 """Rich values from task to task, with nothing in the DAG that knows of it.
 
-A task returns a DataFrame of a million rows, the next one checks that it got that very frame; ten mapped
-instances return an array each, the last task pulls all ten. Small dicts pass as they always did.
+A task returns a DataFrame of a million rows, the next one checks that it got that very frame; ten
+mapped instances return an array each, the last task pulls all ten. Small dicts pass as they always
+did.
 """
 
 from __future__ import annotations
