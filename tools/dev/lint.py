@@ -21,8 +21,12 @@ def format_cxx(*, fix: bool) -> None:
     run([TOOLS_VENV / "bin" / "clang-format", *mode, *tracked(*CXX_PATTERNS)], quiet=True)
 
 
-def tidy() -> None:
-    """clang-tidy over the sources of the core that the `clang-debug` preset compiles."""
+def tidy(*, analyze: bool = False) -> None:
+    """clang-tidy over the sources of the core that the `clang-debug` preset compiles.
+
+    Args:
+        analyze: Run the static analyzer in place of the checks of .clang-tidy.
+    """
     run(["cmake", "--preset", "clang-debug"], quiet=True)
     commands = json.loads((BUILD / "clang-debug" / "compile_commands.json").read_text())
     wanted = set(tracked("src/*.cc"))

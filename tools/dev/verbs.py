@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import os
-from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from tools.dev import build, docs, lint
 from tools.dev import setup as installing
-from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, Stages, run, say
+from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, Stages, run, say
 
 # The releases that the whole suite runs on, and those that a push–pull–map DAG runs on.
 AIRFLOW_FULL = ("3.3.2", "2.11.2")
@@ -62,14 +59,18 @@ def fuzz(arguments: argparse.Namespace) -> int:
 
 
 def soak(arguments: argparse.Namespace) -> int:
-    """The counted tests with longer counts: same code, AIRFREIGHT_SOAK=1."""
+    """The counted tests with longer counts, longer fuzzing, and the static analyzer."""
     del arguments
-    os.environ["AIRFREIGHT_SOAK"] = "1"
     installing.everything()
     stages = Stages()
-    stages.stage("unit", lambda: _ctest("release"))
-    stages.stage("fuzz", lambda: _fuzz(600))
-    stages.stage("python-3.3.2", lambda: _python_tests("3.3.2"))
+    stages.stage("analyzer", partial(lint.tidy, analyze=True))
+    stages.stage("core", lambda: _ctest("release"))
+    stages.stage("core-repeated", _repeat)
+    stages.stage("fuzz", partial(_fuzz, 600))
+    for version in AIRFLOW_FULL:
+        stages.stage(
+            f"python-{version}", partial(_python_tests, version, "--hypothesis-profile=soak")
+        )
     return stages.finish()
 
 
@@ -79,12 +80,13 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("setup", installing.everything)
     stages.stage("lint", _lint)
     stages.stage("clang-tidy", lint.tidy)
-    stages.stage("core", lambda: _ctest("release"))
+    stages.stage("core", lambda: _ctest("debug"))
     stages.stage("core-asan", lambda: _ctest("asan"))
     stages.stage("core-tsan", lambda: _ctest("tsan"))
-    stages.stage("fuzz", lambda: _fuzz(10))
+    stages.stage("fuzz", partial(_fuzz, 10))
     stages.stage("wheel", _wheel)
     stages.stage("debootstrap", _debootstrap)
+    stages.stage("servers", _server_tests)
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version))
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -116,17 +118,38 @@ def _ctest(preset: str) -> None:
     )  # fmt: skip
 
 
+def _repeat() -> None:
+    """What kills, races or randomises, twenty times over."""
+    run(
+        [
+            build.configure_and_build("release") / "airfreight_unit_tests",
+            "--gtest_filter=*Kill*:*Process*:*Thread*:*Fork*:*Concurrent*:*Race*",
+            "--gtest_repeat=20",
+            "--gtest_brief=1",
+        ]
+    )
+
+
 def _fuzz(seconds: int) -> None:
-    folder = build.configure_and_build("fuzz")
+    folder = build.configure_and_build("asan")
     for target in sorted((folder / "fuzz").glob("*_fuzz")):
+        seeds = ROOT / "fuzz" / "corpus" / target.name.removesuffix("_fuzz")
+        if not seeds.is_dir():
+            raise DevError(f"{target.name} has no corpus: add {seeds.relative_to(ROOT)}/")
         found = BUILD / "fuzz-corpus" / target.name
         found.mkdir(parents=True, exist_ok=True)
-        committed = ROOT / "fuzz" / "corpus" / target.name
-        seeds: Sequence[Path] = [committed] if committed.is_dir() else []
         run(
-            [target, f"-max_total_time={seconds}", "-max_len=65536", "-verbosity=0",
-             "-print_final_stats=1", f"-artifact_prefix={BUILD}/", found, *seeds]
-        )  # fmt: skip
+            [
+                target,
+                f"-max_total_time={seconds}",
+                "-max_len=65536",
+                "-verbosity=0",
+                "-print_final_stats=1",
+                f"-artifact_prefix={BUILD}/",
+                found,
+                seeds,
+            ]
+        )
 
 
 def _wheel() -> None:
@@ -141,12 +164,22 @@ def _debootstrap() -> None:
     run([ROOT / "packaging" / "test_debootstrap.sh", build.wheel()], env=_server_env())
 
 
-def _python_tests(version: str) -> None:
+def _server_tests() -> None:
+    installing.versitygw()
+    run([TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/servers"], env=_server_env())
+
+
+def _python_tests(version: str, *options: str) -> None:
     venv = installing.airflow_venv(version, build.wheel())
-    run([venv / "bin" / "python", "-m", "pytest", "-q", "tests/python"], env=_server_env())
+    installing.versitygw()
+    run(
+        [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python", *options],
+        env=_server_env(),
+    )
 
 
 def _airflow_tests(version: str, *, celery: bool = False) -> None:
+    installing.versitygw()
     installing.airflow_venv(version, build.wheel())
     which = "celery" if celery else "not celery"
     run(
