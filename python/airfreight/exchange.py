@@ -32,6 +32,10 @@ _SERVER_KEYS = frozenset(
     ("skipmixin_key", "past_depends_met", "trigger_run_id", "pod_name", "pod_namespace")
 )
 _SERVER_PREFIX = "_link_"
+#: What dataclasses, attrs classes and pydantic models have.
+_WITH_FIELDS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__", "model_fields")
+#: A threshold that every text is below.
+_ANY_SIZE = 1 << 62
 #: Types that no codec has registered: the look-up is saved for most values.
 _JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
 
@@ -88,7 +92,7 @@ def pack(value: Any, address: Address) -> Any:
     """
     key = address.key
     if key is not None and (key in _SERVER_KEYS or key.startswith(_SERVER_PREFIX)):
-        return _default(value)
+        return _default(value) if not _looks_like_ours(value) else _pack_anyway(value, address)
     current = settings()
     if current.threshold < 0:
         return _pack_by_default(value, address)
@@ -96,7 +100,7 @@ def pack(value: Any, address: Address) -> Any:
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
         _require(address, value)
-        return _offload(codec, codec.encode(value), address)
+        return _offload(codec, codec.encode(value, current.compression), address)
 
     kind = json_.classify(value)
     text = json_.dump(value) if kind else None
@@ -119,23 +123,37 @@ def _pack_by_default(value: Any, address: Address) -> Any:
     from airfreight.reference import Reference
 
     if type(value) is Reference:
-        return _pack_document(value, address, 1 << 62)
+        return _pack_document(value, address, _ANY_SIZE)
+    if _looks_like_ours(value):
+        return _pack_anyway(value, address)
     return _keep(_default(value), address)
+
+
+def _looks_like_ours(value: Any) -> bool:
+    """Whether a pull would take what the default backend writes of a value for a row of ours."""
+    return isinstance(value, dict) and value.keys() >= json_.OUR_MARKERS
+
+
+def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
+    # A plain dict is what the default backend would give back.
+    return _pack_document(dict(value), address, _ANY_SIZE)
 
 
 def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
     from airfreight.values import document
 
-    encoder = document.Encoder(_leaf)
+    encoder = document.Encoder(_leaf, compression=settings().compression)
     try:
         encoded = encoder.encode(value)
+        # The rows of Airflow 2 are bytes, which have no validator of depth.
+        deep = encoder.levels > json_.ROW_DEPTH and not ROWS_ARE_BYTES
         if encoder.leaves and not encoder.tagged:
-            return _pack_by_airflow(value, address, threshold)
+            return _pack_by_airflow(value, address, threshold, deep=deep)
     except document.Unsupported as error:
         raise error.as_type_error() from None
     text = document.dump(encoded)
-    if len(text) <= threshold or address.missing():
+    if not deep and (len(text) <= threshold or address.missing()):
         row = {
             "_xcom_backend": "inline",
             "_xcom_type": document.TYPE,
@@ -143,17 +161,19 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
             "value": encoded,
         }
         return _keep(_row(row), address)
+    _require(address, value)
     return _offload(document, document.payload(value, encoded), address)
 
 
-def _pack_by_airflow(value: Any, address: Address, threshold: int) -> Any:
+def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool) -> Any:
     """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
     from airfreight.values import Payload, human_bytes
 
     row = _default(value)
     text = _serde_text(row, type(value)).encode()
-    if len(text) <= threshold or address.missing():
+    if not deep and (len(text) <= threshold or address.missing()):
         return _keep(row, address)
+    _require(address, value)
     summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
     return _put(
         Payload(body=(text,), summary=summary),
@@ -200,14 +220,13 @@ def _by_airflow(value: Any, cls: type) -> str:
 
     row = _default(value)
     text = _serde_text(row, cls)
-    # A frame that came this far is known to come back; trying it would cost its whole size.
-    if values.for_value(value) is None:
-        back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
-        if type(back) is not cls:
-            name = values.class_name(type(back)).removeprefix("builtins.")
-            raise Unsupported(cls, f"it would come back as {name}")
-        if hasattr(cls, "__dataclass_fields__") and back != value:
-            raise Unsupported(cls, "its fields would come back changed")
+    back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
+    if type(back) is not cls:
+        name = values.class_name(type(back)).removeprefix("builtins.")
+        raise Unsupported(cls, f"it would come back as {name}")
+    # (A frame in a field has no one truth value: the comparison raises, and that refuses it too.)
+    if any(hasattr(cls, name) for name in _WITH_FIELDS) and back != value:
+        raise Unsupported(cls, "its fields would come back changed")
     return text
 
 
@@ -260,12 +279,13 @@ def encode(value: Any) -> tuple[Payload, str, str, str]:
 
     codec = values.for_value(value)
     if codec is not None:
-        return codec.encode(value), codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
+        payload = codec.encode(value, settings().compression)
+        return payload, codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
     text = json_.dump(value) if json_.classify(value) else None
     if text is not None:
         return json_.payload(value, text), json_.TYPE, json_.EXTENSION, json_.CONTENT_TYPE
     try:
-        encoded = document.Encoder(_leaf).encode(value)
+        encoded = document.Encoder(_leaf, compression=settings().compression).encode(value)
     except document.Unsupported as error:
         raise error.as_type_error() from None
     payload = document.payload(value, encoded)

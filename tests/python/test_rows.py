@@ -160,6 +160,20 @@ def test_a_users_dict_with_markers_stays_a_dict(box: Box, value: Any, threshold:
     assert box.through(value) == value
 
 
+@pytest.mark.parametrize("threshold", [-1, 0, 32768])
+@pytest.mark.parametrize("key", ["return_value", "skipmixin_key", "_link_x"])
+def test_a_users_dict_that_names_an_object_is_neither_followed_nor_purged(
+    box: Box, threshold: int, key: str
+) -> None:
+    reference = box.fields(box.push(b"precious", task_id="other"))
+    objects = box.objects()
+    box.set(threshold=threshold)
+    row = stored(box.push(reference, key=key))
+    assert box.pull(row) == reference
+    airfreight.XComBackend.purge(SimpleNamespace(value=row))
+    assert box.objects() == objects if threshold else set(objects) <= set(box.objects())
+
+
 @pytest.mark.parametrize(
     "row",
     [
@@ -360,7 +374,19 @@ def test_every_row_passes_the_validation_of_airflow_3(box: Box) -> None:
     deep: Any = 1
     for _ in range(200):
         deep = [deep]
-    for value in [*PLAIN, b"x", {1: float("inf")}, ["\ud800"], 2**70, deep, list(range(50_000))]:
+    nested: Any = (1,)
+    for _ in range(100):
+        nested = (nested,)
+    for value in [
+        *PLAIN,
+        b"x",
+        {1: float("inf")},
+        ["\ud800"],
+        2**70,
+        deep,
+        nested,
+        list(range(50_000)),
+    ]:
         row = box.push(value)
         message = SetXCom(
             key="k",

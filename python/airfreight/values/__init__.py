@@ -44,8 +44,11 @@ class Codec(Protocol):
     #: Content type of its objects.
     CONTENT_TYPE: str
 
-    def encode(self, value: Any) -> Payload:
-        """Encodes a value. TypeError when it can't be kept exactly, naming the place."""
+    def encode(self, value: Any, compression: str = "snappy", /) -> Payload:
+        """Encodes a value. TypeError when it can't be kept exactly, naming the place.
+
+        `compression` is for codecs whose format has one.
+        """
 
     def decode(self, data: memoryview) -> Any:
         """Decodes the verified bytes of an object."""
@@ -82,6 +85,21 @@ def for_type(name: str) -> Codec | None:
     """The codec of an `_xcom_type`; None when this release has none."""
     module = _BY_TYPE.get(name)
     return _load(module) if module is not None else None
+
+
+def embed(value: Any, compression: str) -> tuple[str, bytes] | None:
+    """A value that has a codec, for a document that holds it: the codec's type and bytes.
+
+    Raises:
+        TypeError: the value can't be kept exactly.
+    """
+    codec = for_value(value)
+    if codec is None:
+        return None
+    body = codec.encode(value, compression).body
+    if hasattr(body, "getvalue"):
+        return codec.TYPE, body.getvalue()
+    return codec.TYPE, b"".join(body)
 
 
 def base_of(cls: type) -> str:

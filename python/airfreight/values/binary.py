@@ -9,7 +9,7 @@ EXTENSION = "bin"
 CONTENT_TYPE = "application/octet-stream"
 
 
-def encode(value: bytes) -> Payload:
+def encode(value: bytes, _compression: str = "", /) -> Payload:
     """Encodes without a copy."""
     return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))}")
 

@@ -14,7 +14,7 @@ import math
 import uuid
 from typing import TYPE_CHECKING, Any
 
-from airfreight.values import Payload, class_name, human_bytes
+from airfreight.values import Payload, class_name, embed, for_type, human_bytes
 from airfreight.values.json_ import (
     MARKERS,
     MAX_DEPTH,
@@ -37,15 +37,19 @@ EXTENSION = "json"
 CONTENT_TYPE = "application/json"
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
+#: Characters of a place inside a value that a message shows: a log line stays readable.
+_MAX_PLACE = 200
 
 
 class Unsupported(Exception):  # noqa: N818 (never leaves this package: it becomes a TypeError)
     """An object that can't be kept exactly; its place is put together on the way out."""
 
-    def __init__(self, cls: type, reason: str = "") -> None:
-        super().__init__(reason)
+    def __init__(self, cls: type, reason: str = "", *, message: str = "") -> None:
+        super().__init__(reason or message)
         self.cls = cls
         self.reason = reason
+        #: A codec's own words, which follow the place as they are.
+        self.message = message
         self.steps: list[str] = []
 
     def within(self, step: str) -> Unsupported:
@@ -56,6 +60,10 @@ class Unsupported(Exception):  # noqa: N818 (never leaves this package: it becom
     def as_type_error(self) -> TypeError:
         """The error that the pusher sees."""
         place = "value" + "".join(reversed(self.steps))
+        if len(place) > _MAX_PLACE:
+            place = f"{place[: _MAX_PLACE // 2]} … {place[-_MAX_PLACE // 2 :]}"
+        if self.message:
+            return TypeError(f"{place}{self.message}")
         name = class_name(self.cls).removeprefix("builtins.")
         reason = self.reason or "convert it to one of the supported types before it is returned"
         return TypeError(f"{place}: an object of type {name} can't be pushed as an XCom; {reason}")
@@ -67,15 +75,21 @@ class Encoder:
     Attributes:
         tagged: whether a tag was needed, other than for leaves.
         leaves: how many objects were left to the leaf serializer.
+        levels: of JSON, the deepest place.
+
+    `leaf` serializes objects of other classes. `compression` is for values that have a codec of
+    their own (frames, arrays); None: these are refused, as where a frame's own metadata is encoded.
 
     Threads: one value, one thread. Blocking: never. Errors: Unsupported, with the place.
     """
 
-    def __init__(self, leaf: Leaf | None = None) -> None:
+    def __init__(self, leaf: Leaf | None = None, *, compression: str | None = None) -> None:
         self._leaf = leaf
+        self._compression = compression
         self._depth = 0
         self.tagged = False
         self.leaves = 0
+        self.levels = 0
 
     def encode(self, value: Any) -> Any:
         """Returns the JSON form of a value."""
@@ -88,21 +102,29 @@ class Encoder:
             return value if MIN_INT <= value <= MAX_INT else self._tag("~int", hex(value))
         if kind is float:
             return value if _is_plain_float(value) else self._tag("~float", repr(value))
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise Unsupported(
-                kind, f"it lies more than {MAX_DEPTH} levels deep, or the value contains itself"
-            )
+        levels = 1 if kind is dict and _is_plain_dict(value) else _LEVELS.get(kind, 0)
+        self._descend(levels, kind)
         try:
-            return self._encode_other(value, kind)
+            return self._encode_other(value, kind, plain=levels == 1)
         finally:
-            self._depth -= 1
+            self._depth -= levels
 
-    def _encode_other(self, value: Any, kind: type) -> Any:
+    def _descend(self, levels: int, kind: type) -> None:
+        self._depth += levels
+        if self._depth > MAX_DEPTH:
+            self._depth -= levels
+            raise Unsupported(
+                kind,
+                f"it lies deeper than {MAX_DEPTH} levels of JSON (a tuple or a set takes two of "
+                "them, a dict of other keys than texts three), or the value contains itself",
+            )
+        self.levels = max(self.levels, self._depth)
+
+    def _encode_other(self, value: Any, kind: type, *, plain: bool) -> Any:
         if kind is list:
             return self._items(value)
         if kind is dict:
-            return self._dict(value)
+            return self._members(value) if plain else self._tag("~dict", self._pairs(value))
         encode = _ENCODERS.get(kind)
         if encode is not None:
             return self._tag(*encode(self, value))
@@ -115,6 +137,14 @@ class Encoder:
             scalar = _numpy_scalar(value)
             if scalar is not None:
                 return self._tag("~numpy", scalar)
+        if self._compression is not None:
+            try:
+                embedded = embed(value, self._compression)
+            except TypeError as error:
+                raise Unsupported(kind, message=str(error).removeprefix("value")) from error
+            if embedded is not None:
+                name, data = embedded
+                return self._tag("~value", [name, base64.b64encode(data).decode()])
         return self._object(value, kind)
 
     def _items(self, items: Iterable[Any]) -> list[Any]:
@@ -126,16 +156,14 @@ class Encoder:
                 raise error.within(f"[{index}]") from None
         return result
 
-    def _dict(self, value: dict[Any, Any]) -> dict[str, Any]:
-        if _is_plain_dict(value):
-            result = {}
-            for key, item in value.items():
-                try:
-                    result[key] = self.encode(item)
-                except Unsupported as error:
-                    raise error.within(f"[{_shown(key)}]") from None
-            return result
-        return self._tag("~dict", self._pairs(value))
+    def _members(self, value: dict[str, Any]) -> dict[str, Any]:
+        result = {}
+        for key, item in value.items():
+            try:
+                result[key] = self.encode(item)
+            except Unsupported as error:
+                raise error.within(f"[{_shown(key)}]") from None
+        return result
 
     def _pairs(self, value: dict[Any, Any]) -> list[Any]:
         pairs = []
@@ -160,6 +188,8 @@ class Encoder:
 
     def _tag(self, name: str, content: Any) -> dict[str, Any]:
         self.tagged = True
+        if name not in _NESTING:
+            self.levels = max(self.levels, self._depth + 1 + _levels(content))
         return {name: content}
 
     def _object(self, value: Any, kind: type) -> Any:
@@ -182,7 +212,7 @@ class Encoder:
         return error
 
 
-def encode(value: Any) -> Payload:
+def encode(value: Any, _compression: str = "", /) -> Payload:
     """Encodes a value without objects that are left to Airflow.
 
     Raises:
@@ -238,6 +268,8 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
         from airfreight.reference import Reference
 
         return Reference.from_dict(_typed(content, dict))
+    if tag == "~value":
+        return _unembed(content)
     decoder = _DECODERS.get(tag)
     if decoder is None:
         from airfreight.errors import NewerFormatError
@@ -247,6 +279,30 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
         return decoder(content, leaf)
     except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise ValueError(f"a document's tag {tag} has a wrong content ({error})") from error
+
+
+def _unembed(content: Any) -> Any:
+    """A value that has a codec of its own."""
+    from airfreight.errors import Error, NewerFormatError, UnsupportedError
+
+    name, text = _items(content, str, 2)
+    codec = for_type(name)
+    if codec is None:
+        raise NewerFormatError(f"a document holds a {name!r}, which this release does not know")
+    data = bytearray(_unbase64(text))
+    try:
+        return codec.decode(memoryview(data))
+    except Error:
+        raise
+    except ModuleNotFoundError as error:
+        raise UnsupportedError(
+            f"a {name} inside a document can't be read here because {error.name} is not installed "
+            "in this environment."
+        ) from error
+    except Exception as error:  # whatever a library says of bytes that it can't read
+        raise ValueError(
+            f"a document's tag ~value has a wrong content ({type(error).__name__}: {error})"
+        ) from error
 
 
 # --- What stands for itself -----------------------------------------------------------------------
@@ -277,6 +333,15 @@ def _is_plain_dict(value: dict[Any, Any]) -> bool:
     if len(value) == 1 and next(iter(value)).startswith("~"):
         return False
     return all(map(is_plain_text, value))
+
+
+def _levels(encoded: Any) -> int:
+    """Levels of JSON in the content of a tag that holds no other values."""
+    if type(encoded) is list:
+        return 1 + max(map(_levels, encoded), default=0)
+    if type(encoded) is dict:
+        return 1 + max(map(_levels, encoded.values()), default=0)
+    return 0
 
 
 def _shown(key: Any) -> str:
@@ -320,9 +385,19 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
         label = zone.tzname(None)
         assert offset is not None
         unnamed = datetime.timezone(offset).tzname(None)
-        return ["fixed", offset // _MICROSECOND, None if label == unnamed else label]
+        # The name is any text.
+        shown = None if label == unnamed else Encoder().encode(label)
+        return ["fixed", offset // _MICROSECOND, shown]
     key = getattr(zone, "key", None)
     if name == "zoneinfo.ZoneInfo" and isinstance(key, str):
+        import pickle
+
+        try:
+            zone.__reduce__()
+        except pickle.PicklingError:
+            raise Unsupported(
+                owner, "its time zone was read from a file, and its name does not tell it"
+            ) from None
         return ["iana", key]
     raise Unsupported(owner, f"its time zone is of type {name}, which is not kept exactly")
 
@@ -339,7 +414,7 @@ def unpack_zone(content: Any) -> datetime.tzinfo | None:
         offset = datetime.timedelta(microseconds=_typed(micros, int))
         if label is None:
             return datetime.timezone(offset)
-        return datetime.timezone(offset, _typed(label, str))
+        return datetime.timezone(offset, _typed(from_json(label), str))
     if kind == "iana":
         import zoneinfo
 
@@ -373,14 +448,35 @@ def _undecimal(content: Any, _: LeafReader | None) -> decimal.Decimal:
 def _numpy_scalar(value: Any) -> list[str] | None:
     import numpy as np
 
-    if not isinstance(value, np.generic) or type(value) is not value.dtype.type:
-        return None
+    if not isinstance(value, np.generic):
+        return None  # An array.
     dtype = value.dtype
-    if dtype.hasobject or dtype.names is not None or dtype.subdtype is not None:
-        return None
-    if dtype.char in "gG":
-        return None  # long double: its bytes differ between machines.
-    return [dtype.str, base64.b64encode(value.tobytes()).decode()]
+    plain = not dtype.hasobject and dtype.names is None and dtype.subdtype is None
+    # Long doubles: their bytes differ between machines.
+    if type(value) is dtype.type and plain and dtype.char not in "gG":
+        packed = [dtype.str, base64.b64encode(_numpy_bytes(value, dtype)).decode()]
+        back = _unnumpy(packed, None)
+        if (
+            type(back) is type(value)
+            and back.dtype == dtype
+            and _numpy_bytes(back, dtype) == _numpy_bytes(value, dtype)
+        ):
+            return packed
+    raise Unsupported(type(value), f"a numpy scalar of dtype {dtype} is not kept exactly")
+
+
+def _numpy_bytes(value: Any, dtype: Any) -> bytes:
+    # Of texts and bytes numpy's own notion of an item drops zeros at the end.
+    if isinstance(value, bytes):
+        return bytes(value)
+    if isinstance(value, str):
+        return value.encode(_utf32(dtype), "surrogatepass")
+    data: bytes = value.tobytes()
+    return data
+
+
+def _utf32(dtype: Any) -> str:
+    return "utf-32-be" if dtype.str.startswith(">") else "utf-32-le"
 
 
 def _unnumpy(content: Any, _: LeafReader | None) -> Any:
@@ -391,6 +487,10 @@ def _unnumpy(content: Any, _: LeafReader | None) -> Any:
     if dtype.hasobject:
         raise ValueError("no Python objects here")
     raw = base64.b64decode(_typed(data, str), validate=True)
+    if dtype.kind == "S":
+        return dtype.type(raw)
+    if dtype.kind == "U":
+        return dtype.type(raw.decode(_utf32(dtype), "surrogatepass"))
     if dtype.itemsize == 0:
         return dtype.type()
     return np.frombuffer(raw, dtype=dtype, count=1)[0]
@@ -426,6 +526,17 @@ def _items(content: Any, kind: type, count: int) -> list[Any]:
 def _unbase64(content: Any) -> bytes:
     return base64.b64decode(_typed(content, str), validate=True)
 
+
+#: Levels of JSON between a container and its items: a tag is an object, pairs are arrays.
+_LEVELS: dict[type, int] = {
+    list: 1,
+    tuple: 2,
+    set: 2,
+    frozenset: 2,
+    dict: 3,
+    collections.OrderedDict: 3,
+}
+_NESTING = frozenset(("~tuple", "~set", "~frozenset", "~dict", "~odict"))
 
 _ENCODERS: dict[type, Callable[[Encoder, Any], tuple[str, Any]]] = {
     tuple: lambda encoder, value: ("~tuple", encoder._items(value)),

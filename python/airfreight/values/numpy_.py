@@ -18,7 +18,7 @@ EXTENSION = "npy"
 CONTENT_TYPE = "application/x-npy"
 
 
-def encode(value: np.ndarray[Any, Any]) -> Payload:
+def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
     """Encodes; without a copy when the array is contiguous in C or Fortran order.
 
     Raises:

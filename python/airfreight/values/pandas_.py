@@ -43,7 +43,7 @@ _BATCH_VALUES = 1024
 _BATCH_BYTES = 64 << 20
 
 
-def encode(value: pd.DataFrame) -> Payload:
+def encode(value: pd.DataFrame, compression: str = "snappy", /) -> Payload:
     """Encodes a frame into a native sink.
 
     Raises:
@@ -52,13 +52,12 @@ def encode(value: pd.DataFrame) -> Payload:
     import pandas as pd
 
     from airfreight._core import Sink
-    from airfreight.config import settings
 
     if type(value) is not pd.DataFrame:
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
     columns, index_columns, metadata = _plan(value)
     sink = Sink()
-    _write(value, [*columns, *index_columns], metadata, sink, settings().compression)
+    _write(value, [*columns, *index_columns], metadata, sink, compression)
     size = sink.tell()
     labels = [
         (_label(label), describe(column))
@@ -178,7 +177,7 @@ def _write(
     group = max(_MIN_GROUP_ROWS, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
     # Long texts: no lower bound on rows there, because one page must stay far below 2 GiB.
     group = max(1, min(group, int(4 * _GROUP_BYTES / row_bytes) or 1))
-    widest = max((column.row_bytes for column in columns), default=1)
+    widest = max(1, *(column.row_bytes for column in columns)) if columns else 1
     repeating = _repeating(frame, columns, schema)
     with pq.ParquetWriter(
         pa.PythonFile(sink, mode="w"),
