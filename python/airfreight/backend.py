@@ -20,9 +20,10 @@ else:
 class XComBackend(BaseXCom):
     """Keeps small JSON in the row and sends everything else to the store.
 
-    Threads: any. Blocking: pushes and pulls of offloaded values block until the store has answered,
-    `[airfreight] timeout` at most; signal handlers run meanwhile. Errors: TypeError for values that
-    can't be kept exactly, airfreight.Error for everything else.
+    Threads: any. Blocking: pushes and pulls of offloaded values block until the store has answered;
+    requests that fail are tried again for `[airfreight] timeout` seconds, a transfer that moves has
+    no deadline; signal handlers run meanwhile, and what they raise ends it. Errors:
+    TypeError for values that can't be kept exactly, airfreight.Error for everything else.
     """
 
     @staticmethod

@@ -11,9 +11,8 @@ import os
 import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from airfreight import _airflow
+from airfreight import _airflow, _checks
 from airfreight.options import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
 
 if TYPE_CHECKING:
@@ -25,7 +24,10 @@ _TRUE = ("true", "t", "1", "yes", "on")
 _FALSE = ("false", "f", "0", "no", "off")
 #: Executors whose tasks run on the scheduler's own machine.
 _LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
-_SCHEMES = ("s3", "file", "memory")
+#: Where an `@` stands for a connection, and not for a password.
+_STORES = ("store", "read_also")
+#: What else than kind and range is asked of a text.
+_TEXTS = {"s3_endpoint_url": _checks.endpoint_url, "s3_region": _checks.region}
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Settings:
         read_also: URIs of further stores that may be read.
         digest: "crc32c" or "sha256".
         compression: of Parquet: "snappy", "zstd", "lz4" or "none".
-        timeout: seconds for one operation.
+        timeout: seconds for which a request that fails is tried again.
         max_object_bytes: 0: no limit of ours.
         deployment_id: goes into references as their owner.
         store_settings: per kind of store, the settings that were set, by the core's names.
@@ -141,8 +143,10 @@ def _parse(
     )
     read_also = tuple(part for part in re.split(r"[\s,]+", values.get("read_also", "")) if part)
     for uri in read_also:
-        if problem := _wrong_uri(uri):
-            problems.append(_complaint(BY_NAME["read_also"], uri, problem))
+        if problem := _checks.store_uri(uri):
+            # A secret may hold a comma, by which the list was taken apart.
+            secret = _checks.holds_secret(values["read_also"])
+            problems.append(_complaint(BY_NAME["read_also"], uri, problem, secret=secret))
     if "s3_sse_kms_key_id" in values and values.get("s3_sse") != "aws:kms":
         key = BY_NAME["s3_sse_kms_key_id"]
         problems.append(
@@ -181,44 +185,25 @@ def _wrong(option: Option, text: str) -> str:
     if option.kind == "boolean" and text.lower() not in (*_TRUE, *_FALSE):
         return "must be True or False"
     if option.kind in ("integer", "number"):
-        noun = "a whole number" if option.kind == "integer" else "a number of seconds"
-        try:
-            number = int(text) if option.kind == "integer" else float(text)
-        except ValueError:
+        integer = option.kind == "integer"
+        noun = "a whole number" if integer else "a number of seconds"
+        # Narrower than int() and float(), as the core is: no `1_0`, no `+10`, no `nan`.
+        pattern = r"-?[0-9]+" if integer else r"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
+        if not re.fullmatch(pattern, text):
             return f"must be {noun}"
-        # The comparison is written so that NaN does not pass it.
-        if option.minimum is not None and not option.minimum <= number < float("inf"):
-            lowest = f"{option.minimum:g}"
-            return f"must be {noun}" + ("" if option.minimum == 0.001 else f", {lowest} or above")
-    return ""
-
-
-def _wrong_uri(uri: str) -> str:
-    try:
-        parts = urlsplit(uri)
-    except ValueError:
-        return "is not a URI"
-    if parts.scheme not in _SCHEMES or "://" not in uri:
-        return "must begin with s3:// or file://"
-    if parts.scheme == "file" and (parts.netloc or not parts.path.strip("/")):
-        return "must name a directory from the root, with three slashes"
-    if parts.scheme == "s3":
-        connection, at, bucket = parts.netloc.rpartition("@")
-        if at and not connection:
-            return "has an `@` but no connection id before it"
-        if ":" in connection:
-            return (
-                "must not hold credentials: before the `@` stands the id of an Airflow connection"
-            )
-        if not re.fullmatch(r"[A-Za-z0-9._-]{1,255}", bucket):
-            return "has no right bucket name after s3://"
-    return ""
+        number = int(text) if integer else float(text)
+        if option.minimum is not None and number < option.minimum:
+            return f"must be {noun}, {option.minimum:g} or above"
+        if option.maximum is not None and number > option.maximum:
+            return f"must be {noun}, {option.maximum} or below"
+    check = _TEXTS.get(option.name)
+    return check(text) if check is not None else ""
 
 
 def _store_problems(
     option: Option, uri: str, *, explicit: bool, executor: str, shared: bool
 ) -> list[str]:
-    if problem := _wrong_uri(uri):
+    if problem := _checks.store_uri(uri):
         return [_complaint(option, uri, problem)]
     if uri.startswith("file://") and not shared and (remote := _distributed(executor)):
         was = f"it was {uri!r}" if explicit else f"it is not set, so that it would be {uri!r}"
@@ -245,11 +230,12 @@ def _distributed(executor: str) -> str:
     return ""
 
 
-def _complaint(option: Option, was: str, problem: str) -> str:
-    # A key and a secret before the `@` are a common mistake, and no text for a log.
-    shown = re.sub(r"(?<=://)[^/@]*:[^/@]*(?=@)", "***", was)
+def _complaint(option: Option, was: str, problem: str, *, secret: bool = False) -> str:
+    # A key and a secret before an `@` are a common mistake, and no text for a log.
+    secret = secret or _checks.holds_secret(was) or (option.name not in _STORES and "@" in was)
+    shown = "it may hold a secret and is not shown" if secret else f"it was {was!r}"
     return (
-        f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; it was {shown!r}. "
+        f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; {shown}. "
         f"Example: {option.environment_name}={option.example}"
     )
 

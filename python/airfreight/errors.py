@@ -86,7 +86,8 @@ class Error(Exception):
         if place := self._place():
             parts.append(f"[{place}]")
         if self.advice:
-            parts.append(self.advice.format(task=self.task or "", run=self.run or ""))
+            task = f"task '{self.task}'" if self.task else "the task that pushed it"
+            parts.append(self.advice.format(task=task))
         return " ".join(parts)
 
     def _place(self) -> str:
@@ -139,7 +140,7 @@ class NotFoundError(Error):
     code = "NotFound"
     advice = (
         "It was deleted after the row was written (a lifecycle rule, a clean-up?). Clear and rerun "
-        "task '{task}' to write it again."
+        "{task} to write it again."
     )
 
 
@@ -152,7 +153,7 @@ class NotFoundOrDeniedError(NotFoundError):
         "s3:ListBucket is "
         "not granted. Check s3:GetObject on this key; if it is granted, the object is gone: "
         "clear and "
-        "rerun task '{task}'."
+        "rerun {task}."
     )
 
 
@@ -160,7 +161,7 @@ class CorruptError(Error):
     """The object is there and is not what was written: it is damaged."""
 
     code = "Corrupt"
-    advice = "The object is damaged. Clear and rerun task '{task}' to write it again."
+    advice = "The object is damaged. Clear and rerun {task} to write it again."
 
 
 class ReplacedError(Error):
@@ -170,7 +171,7 @@ class ReplacedError(Error):
     advice = (
         "The object was written again after this row was read. Pull again; if that fails too, "
         "clear "
-        "and rerun task '{task}'."
+        "and rerun {task}."
     )
 
 

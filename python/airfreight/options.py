@@ -10,6 +10,11 @@ from typing import NamedTuple
 SECTION = "airfreight"
 #: What Airflow puts before an option's name to make an environment variable of it.
 ENVIRONMENT_PREFIX = "AIRFLOW__AIRFREIGHT__"
+#: The core counts in milliseconds, and waits for a week at most (`src/store/checks.cc`).
+_LEAST_SECONDS = 0.001
+_MOST_SECONDS = 7 * 24 * 3600
+#: The core's sizes have 64 bits.
+_MOST_BYTES = 2**63 - 1
 
 
 class Option(NamedTuple):
@@ -22,7 +27,7 @@ class Option(NamedTuple):
         example: a right value.
         description: for `airflow config list`.
         choices: the only values that are right; empty: any.
-        minimum: smallest right number.
+        minimum, maximum: smallest and largest right number.
         store: "s3" or "file" when the option belongs to that kind of store; else "".
     """
 
@@ -33,6 +38,7 @@ class Option(NamedTuple):
     description: str
     choices: tuple[str, ...] = ()
     minimum: float | None = None
+    maximum: float | None = None
     store: str = ""
 
     @property
@@ -59,9 +65,10 @@ def _option(
     *,
     choices: tuple[str, ...] = (),
     minimum: float | None = None,
+    maximum: float | None = None,
 ) -> Option:
     store = next((prefix for prefix in ("s3", "file") if name.startswith(f"{prefix}_")), "")
-    return Option(name, kind, default, example, description, choices, minimum, store)
+    return Option(name, kind, default, example, description, choices, minimum, maximum, store)
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -86,6 +93,7 @@ OPTIONS: tuple[Option, ...] = (
         "backend does, "
         "still reads references; the way in and out.",
         minimum=-1,
+        maximum=_MOST_BYTES,
     ),
     _option(
         "read_also",
@@ -101,8 +109,8 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "crc32c",
         "sha256",
-        "What every object is checked with when it is read. crc32c finds damage; sha256 also finds "
-        "intent and costs more processor time.",
+        "What objects are written with, and checked by when they are read. Both find damage; "
+        "sha256 costs more processor time.",
         choices=("crc32c", "sha256"),
     ),
     _option(
@@ -118,9 +126,10 @@ OPTIONS: tuple[Option, ...] = (
         "number",
         "60",
         "60",
-        "Seconds that one push or pull may take in the store, all retries included, before it "
-        "fails.",
-        minimum=0.001,
+        "Seconds for which each request that fails is tried again before the push or pull fails. "
+        "A transfer that moves is never cut off by it.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
     _option(
         "max_object_bytes",
@@ -129,15 +138,15 @@ OPTIONS: tuple[Option, ...] = (
         "10737418240",
         "Largest object that may be pushed; larger ones are refused. 0: the store's own limit.",
         minimum=0,
+        maximum=_MOST_BYTES,
     ),
     _option(
         "deployment_id",
         "string",
         None,
         "prod-eu",
-        "A name for this Airflow deployment that every reference carries, so that several may "
-        "share "
-        "one bucket and tell their objects apart.",
+        "A name for this Airflow deployment that every reference and object carries. Deployments "
+        "need a prefix each: a push to where another one wrote is refused.",
     ),
     _option(
         "file_store_shared",
@@ -219,15 +228,17 @@ OPTIONS: tuple[Option, ...] = (
         "10",
         "10",
         "Seconds that connecting may take before the next try.",
-        minimum=0.001,
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
     _option(
         "s3_idle_timeout",
         "number",
-        "30",
-        "30",
+        "60",
+        "60",
         "Seconds without a single byte moved after which a request is given up.",
-        minimum=0.001,
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
     _option(
         "s3_conditional_writes",

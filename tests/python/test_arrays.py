@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.python.conftest import Box, stored
-
-np = pytest.importorskip("numpy")
 
 ARRAYS = [
     "np.arange(3)",
@@ -34,7 +33,11 @@ ARRAYS = [
     "np.array([np.nan, -0.0, np.inf])",
     "np.zeros(3, dtype=[('a', 'i4', (2, 2))])",
     "np.zeros(2, dtype=[('a', 'i1'), ('b', 'i8')])",
-    "np.zeros(2, dtype=np.dtype([('a', 'i1'), ('b', 'i8')], align=True))",
+    "np.zeros(2, dtype={'names': ['a'], 'formats': ['i4'], 'itemsize': 8})",
+    "np.zeros(2, dtype=[(('title', 'n'), 'i4')])",
+    "np.zeros(2, dtype=[(f'{i:060}', 'i4') for i in range(200)])",
+    "np.zeros(2, dtype=[(f'{i:060}', 'i4') for i in range(2000)])",
+    "np.zeros(2, dtype=[('é', 'i4')])",
     "np.array(['', ''])",
     "np.arange(4, dtype='longdouble')",
     "np.array([b'ab'], dtype='V2')",
@@ -66,7 +69,9 @@ def test_an_array_comes_back_with_dtype_shape_order_and_bits(box: Box, expressio
     if back.size:
         back[...] = back
     # numpy itself reads the object.
-    loaded = np.load(io.BytesIO(box.file(row).read_bytes()), allow_pickle=False)
+    loaded = np.load(
+        io.BytesIO(box.file(row).read_bytes()), allow_pickle=False, max_header_size=1 << 20
+    )
     assert bits(loaded) == bits(array)
 
 
@@ -79,6 +84,26 @@ def test_an_array_comes_back_with_dtype_shape_order_and_bits(box: Box, expressio
 )
 def test_objects_are_refused_and_never_pickled(box: Box, expression: str) -> None:
     with pytest.raises(TypeError, match="Python objects"):
+        box.push(eval(expression, {"np": np}))
+    assert box.objects() == []
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        (
+            "np.zeros(1, dtype=np.dtype([('a', 'i1'), ('b', 'i8')], align=True))",
+            "value.dtype.descr",
+        ),
+        ("np.zeros(1, dtype=[('x', np.dtype([('a', 'i1'), ('b', 'i8')], align=True))])", "keeps"),
+        ("np.zeros(1, dtype=(np.record, [('a', 'i4')]))", "value.dtype.descr"),
+        ("np.zeros(1, dtype=np.dtype('i4', metadata={'a': 1}))", "keeps"),
+        ("np.zeros(1, dtype=[('漢', 'i4')])", "Latin-1"),
+        ("np.zeros(1, dtype=[(f'{i:060}', 'i4') for i in range(20000)])", "so many fields"),
+    ],
+)
+def test_a_dtype_that_npy_does_not_keep_is_refused(box: Box, expression: str, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
         box.push(eval(expression, {"np": np}))
     assert box.objects() == []
 

@@ -32,12 +32,13 @@ WRONG = {
         "gs://b/x",
         "file:///",
         "s3://@b",
+        "memory://x",
     ],
     "read_also": ["s3://ok/x, nonsense"],
     "digest": ["md5"],
     "compression": ["gzip"],
-    "timeout": ["0", "-1", "soon", "nan", "inf"],
-    "max_object_bytes": ["-1", "1e9"],
+    "timeout": ["0", "-1", "soon", "nan", "inf", "1e9", "1_0", "+10"],
+    "max_object_bytes": ["-1", "1e9", "1_0", "+10", str(10**23)],
     "s3_addressing_style": ["dns"],
     "s3_verify": ["maybe"],
     "s3_payload_signing": ["yes"],
@@ -91,7 +92,7 @@ def test_defaults() -> None:
 def test_store_settings_reach_the_core_under_its_names() -> None:
     parsed = config.parse(
         {
-            "store": "s3://b/x",
+            "store": "s3://bucket/x",
             "s3_endpoint_url": "http://localhost:9000",
             "s3_verify": "No",
             "file_fsync": "f",
@@ -115,6 +116,121 @@ def test_the_core_takes_every_store_setting(box: Box) -> None:
     s3.pop("profile")
     file = {o.setting: o.example.lower() for o in OPTIONS if o.store == "file"}
     _core.Freight([("default", "s3://bucket/x", s3), ("also", "file:///tmp/x", file)])
+
+
+# Right and wrong texts of everything that the core has rules for too.
+SAME: dict[str, list[str]] = {
+    "store": [
+        "s3://bucket",
+        "s3://bucket/",
+        "s3://bucket/a/b//",
+        "s3://my_conn@bucket/x",
+        "s3://Old_Bucket.1/x",
+        "s3://bucket/é",
+        "file:///tmp/x/",
+        "s3://bucket/a//b",
+        "s3://bucket//",
+        "s3://bucket/a/../x",
+        "s3://bucket/./x",
+        "s3://bucket/x?y=1",
+        "s3://bucket/x#y",
+        "s3://bucket/" + "p" * 150,
+        "s3://bucket/" + "p" * 151,
+        "s3://bucket/" + "é" * 76,
+        "s3://ab",
+        "s3://abc",
+        "s3://" + "b" * 255,
+        "s3://" + "b" * 256,
+        "s3://bück",
+        "s3://name--usw2-az1--x-s3",
+        "s3://bucket/a\x7fb",
+        "s3://bucket/a\tb",
+        "S3://bucket/x",
+        "s3://",
+        "s3:///x",
+        "s3://@bucket",
+        "s3://key:secret@bucket",
+        "s3://key:sec/ret@bucket",
+        "s3://bucket:9000/x",
+        "file:///",
+        "file://x/y",
+        "file:///tmp/../x",
+        "file:///tmp//x",
+        "file:///" + "d" * 2047,
+        "file:///" + "d" * 2048,
+        "gs://bucket/x",
+        "bucket/x",
+    ],
+    "s3_endpoint_url": [
+        "http://minio:9000",
+        "HTTPS://Minio.example.com/path/",
+        "http://[::1]:9000",
+        "http://10.0.0.1",
+        "https://host:443/a_b-c.d~e%20",
+        "minio:9000",
+        "http://",
+        "http://minio:",
+        "http://minio:0",
+        "http://minio:65535",
+        "http://minio:65536",
+        "http://mi nio",
+        "http://minio/x?y",
+        "http://minio#x",
+        "http://user:password@minio",
+        "http://user@minio",
+        "http://[::1",
+        "http://miniö",
+        "ftp://minio",
+    ],
+    "s3_region": [
+        "eu-central-1",
+        "x",
+        "r" * 63,
+        "r" * 64,
+        "eu central-1",
+        "EU-CENTRAL-1",
+        "-x",
+        "x-",
+        "eu.central",
+    ],
+    "s3_connect_timeout": ["5", "0.5", "1e1", "604800", "604801", "1e9", "1_0", "+10", "inf"],
+    "s3_idle_timeout": ["nan", "0x10", "ten", "1.", ".5", "-1", "1e", "e1", "1 0"],
+    "s3_verify": ["TRUE", "t", "on", "0", "2", "wrong"],
+    "file_fsync": ["no", "nope"],
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(n, t) for n, texts in SAME.items() for t in texts])
+def test_the_check_at_import_refuses_what_the_core_refuses(name: str, text: str) -> None:
+    from airfreight import _core
+
+    option = next(option for option in OPTIONS if option.name == name)
+    uri = {"": text, "file": "file:///x", "s3": "s3://bucket"}[option.store]
+    given = {} if name == "store" else {option.setting: text}
+    try:
+        _core.Freight([("default", uri, given)])
+        core = True
+    except airfreight.InvalidError:
+        core = False
+    said = ""
+    try:
+        config.parse({name: text}, **LOCAL)
+        ours = True
+    except airfreight.ConfigError as error:
+        ours = False
+        said = str(error)
+    if "user" in text or "key:" in text:
+        assert text not in said
+        assert "not shown" in said
+    assert ours == core
+
+
+@pytest.mark.parametrize("name", ["timeout", "max_object_bytes", "threshold"])
+def test_the_largest_number_that_is_taken_reaches_the_core(box: Box, name: str) -> None:
+    option = next(option for option in OPTIONS if option.name == name)
+    assert option.maximum is not None
+    box.set(**{name: f"{option.maximum}"})
+    assert box.through(b"x") == b"x"
 
 
 @pytest.mark.parametrize(
@@ -150,10 +266,27 @@ def test_a_directory_is_the_default_under_executors_of_one_machine(executor: str
     assert config.parse({}, executor=executor, home="/h/").store == "file:///h/airfreight"
 
 
-def test_a_secret_in_the_store_is_not_repeated() -> None:
+@pytest.mark.parametrize(
+    "text",
+    [
+        "s3://AKIAEXAMPLE:wJalrSecret@bucket/xcom",
+        "s3://AKIAEXAMPLE:wJalr/Secret+Key@bucket/xcom",
+        "s3://AKIAEXAMPLE:wJalr/Sec/ret@bucket",
+        "s3://AKIAEXAMPLE:/wJalrSecret@bucket",
+        "s3://AKIAEXAMPLE:wJalr,Secret@bucket",
+        "s3:/AKIAEXAMPLE:wJalr/Secret@bucket",
+        "AKIAEXAMPLE:wJalr/Secret@bucket",
+        "gs://AKIAEXAMPLE:wJalr/Secret@bucket",
+    ],
+)
+@pytest.mark.parametrize("name", ["store", "read_also"])
+def test_a_secret_in_a_store_is_not_repeated(name: str, text: str) -> None:
     with pytest.raises(airfreight.ConfigError) as caught:
-        config.parse({"store": "s3://AKIAEXAMPLE:wJalrSecret@bucket/xcom"}, **LOCAL)
-    assert "wJalrSecret" not in str(caught.value)
+        config.parse({name: text}, **LOCAL)
+    message = str(caught.value)
+    assert "wJalr" not in message
+    assert "Secret" not in message
+    assert f"[airfreight] {name}" in message
 
 
 # --- In a fresh Airflow ---------------------------------------------------------------------------

@@ -5,6 +5,7 @@ The array's own memory is sent behind a header; no pickle in either direction.
 
 from __future__ import annotations
 
+import inspect
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
 TYPE = "numpy.ndarray"
 EXTENSION = "npy"
 CONTENT_TYPE = "application/x-npy"
+
+#: The longest header that is written and read: some ten thousand fields. numpy's own limit for
+#: reading, 10,000 characters, is for files of unknown origin (numpy.lib.format, max_header_size).
+_MAX_HEADER = 1 << 20
 
 
 def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
@@ -35,10 +40,15 @@ def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
             "convert it "
             "to a numeric or text dtype, e.g. value.astype(str), or push value.tolist()"
         )
-    if npy.descr_to_dtype(npy.dtype_to_descr(dtype)) != dtype or dtype.metadata is not None:
+    if dtype.metadata is not None or not _same(
+        npy.descr_to_dtype(npy.dtype_to_descr(dtype)), dtype
+    ):
+        hint = ""
+        if dtype.isalignedstruct or dtype.type is np.record:
+            hint = ", e.g. numpy.dtype(value.dtype.descr)"
         raise TypeError(
-            f"value: dtype {dtype} of this numpy array is not one that .npy keeps; convert it with "
-            "value.astype(...) to a dtype that it keeps"
+            f"value: dtype {_short(str(dtype))} of this numpy array is not one that .npy keeps; "
+            f"convert it with value.astype(...) to a dtype that it keeps{hint}"
         )
     # A transposed array is sent as it lies; anything else that is not contiguous is copied once.
     if value.flags.c_contiguous:
@@ -57,7 +67,15 @@ def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
         npy.write_array_header_1_0(header, description)
     except ValueError:  # Above 64 KiB: a structured dtype of many fields.
         header = io.BytesIO()
-        npy.write_array_header_2_0(header, description)
+        try:
+            npy.write_array_header_2_0(header, description)
+        except UnicodeEncodeError:
+            raise TypeError(
+                "value: a field of this numpy array has a name outside of Latin-1, which .npy 2.0 "
+                "can't hold; rename the fields"
+            ) from None
+    if header.tell() > _MAX_HEADER:
+        raise TypeError("value: this numpy array has so many fields that .npy can't describe them")
     shape = " × ".join(f"{side:,}" for side in value.shape) or "0-d"
     parts: list[Any] = [header.getvalue()]
     if flat.nbytes:
@@ -75,14 +93,18 @@ def decode(data: memoryview) -> Any:
     from numpy.lib import format as npy
 
     # The header is small; the body is not to be copied.
-    head = io.BytesIO(data[: min(len(data), 1 << 20)])
+    head = io.BytesIO(data[: min(len(data), _MAX_HEADER)])
     version = npy.read_magic(head)
-    if version == (1, 0):
-        shape, fortran, dtype = npy.read_array_header_1_0(head)
-    elif version == (2, 0):
-        shape, fortran, dtype = npy.read_array_header_2_0(head)
-    else:
+    readers: dict[tuple[int, int], Any] = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+    }
+    read = readers.get(version)
+    if read is None:
         raise ValueError(f"unknown .npy version {version}")
+    # numpy before 1.24 has no such limit.
+    limited = "max_header_size" in inspect.signature(read).parameters
+    shape, fortran, dtype = read(head, max_header_size=_MAX_HEADER) if limited else read(head)
     if dtype.hasobject:
         raise ValueError("an .npy with Python objects is never read: they would be a pickle")
     start = head.tell()
@@ -99,6 +121,22 @@ def decode(data: memoryview) -> Any:
     else:
         array = np.ndarray(shape, dtype=dtype, buffer=data, offset=start, order=order)
     return array
+
+
+def _same(back: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
+    """Whether two dtypes are the same in what `==` does not look at, too."""
+    if (
+        back != dtype
+        or back.type is not dtype.type
+        or back.isalignedstruct != dtype.isalignedstruct
+        or dtype.metadata is not None
+    ):
+        return False
+    if dtype.subdtype is not None and back.subdtype is not None:
+        return _same(back.subdtype[0], dtype.subdtype[0])
+    if dtype.fields is None or back.fields is None:
+        return True
+    return all(_same(back.fields[name][0], field[0]) for name, field in dtype.fields.items())
 
 
 def _short(text: str) -> str:

@@ -1,0 +1,94 @@
+"""What the core asks of the texts of settings, for the check when Airflow is imported.
+
+The same rules as in `src/store/uri.cc`, `src/store/checks.cc` and `src/store/s3/endpoint.cc`, where
+the core would apply them at the first push; here without loading it. The tests run one table
+against both. Each function returns what is wrong with a text, as the end of a sentence that the
+option's name begins; empty when nothing is.
+"""
+
+from __future__ import annotations
+
+import re
+
+#: kMaxDirectoryBytes, kMinBucketBytes and kMaxBucketBytes in `src/store/uri.cc`; kMaxPrefixBytes in
+#: `include/airfreight/coordinate.h`; kMaxLabel in `src/store/s3/endpoint.cc`.
+_MAX_DIRECTORY_BYTES = 2048
+_MIN_BUCKET, _MAX_BUCKET = 3, 255
+_MAX_PREFIX_BYTES = 150
+_MAX_REGION = 63
+
+_ENDPOINT = re.compile(
+    r"(?i:https?)://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]+))?[A-Za-z0-9/_.~%-]*"
+)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a text may be `s3://key:secret@bucket`; a secret key may itself hold slashes."""
+    rest = text.partition("://")[2] or text
+    return ":" in rest.partition("/")[0] and "@" in rest.partition(":")[2]
+
+
+def store_uri(uri: str) -> str:
+    """Checks the URI of a store that may be configured (`memory://` dies with its process)."""
+    if holds_secret(uri):
+        return "must not hold credentials: before the `@` stands the id of an Airflow connection"
+    scheme, separator, rest = uri.partition("://")
+    if not separator or scheme not in ("s3", "file"):
+        return "must begin with s3:// or file://"
+    if any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in uri):
+        return "must not hold control characters, nor anything that is not UTF-8"
+    if "?" in uri or "#" in uri:
+        return "must not hold `?` or `#`: options are settings of their own"
+    return _directory(rest) if scheme == "file" else _bucket_and_prefix(rest)
+
+
+def _directory(path: str) -> str:
+    directory = path.rstrip("/")
+    if not path.startswith("/") or not directory:
+        return "must name a directory from the root, with three slashes"
+    if len(directory.encode()) > _MAX_DIRECTORY_BYTES:
+        return f"must name a directory of at most {_MAX_DIRECTORY_BYTES} bytes"
+    return _parts(directory[1:])
+
+
+def _bucket_and_prefix(rest: str) -> str:
+    authority, _, prefix = rest.partition("/")
+    connection, at, bucket = authority.rpartition("@")
+    if at and not connection:
+        return "has an `@` but no connection id before it"
+    if not re.fullmatch(r"[A-Za-z0-9._-]+", bucket):
+        return "has no right bucket name after s3://"
+    if not _MIN_BUCKET <= len(bucket) <= _MAX_BUCKET:
+        return f"must name a bucket of {_MIN_BUCKET} to {_MAX_BUCKET} characters"
+    if bucket.endswith("--x-s3"):
+        return "must not name a directory bucket (S3 Express), which is not supported"
+    prefix = prefix.rstrip("/")
+    if len(prefix.encode()) > _MAX_PREFIX_BYTES:
+        return f"must have a prefix of at most {_MAX_PREFIX_BYTES} bytes"
+    return _parts(prefix)
+
+
+def _parts(path: str) -> str:
+    for part in path.split("/") if path else ():
+        if not part:
+            return "must not have two slashes in a row"
+        if part in (".", ".."):
+            return f"must not have {part!r} as a part"
+    return ""
+
+
+def endpoint_url(url: str) -> str:
+    """Checks the URL of a server."""
+    if "@" in url:
+        return "must not hold a user or a password"
+    match = _ENDPOINT.fullmatch(url)
+    if match is None or (match[1] is not None and not 0 < int(match[1]) < 1 << 16):
+        return "must be https:// or http://, a host and perhaps a port and a path"
+    return ""
+
+
+def region(text: str) -> str:
+    """Checks the name of a region."""
+    if len(text) > _MAX_REGION or not re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", text):
+        return "must be made of small letters, digits and hyphens"
+    return ""
