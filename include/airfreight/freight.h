@@ -55,7 +55,8 @@ class Freight {
 
   /// Writes `body` as the value of `coordinate` and returns the reference for the row, once the
   /// store has confirmed. One request when nothing lies there yet; on a conflict one HEAD and one
-  /// more PUT. Superseded when a newer attempt has written there; TooLarge above a limit.
+  /// more PUT; on a store without conditional writes always one HEAD and one PUT. Superseded when a
+  /// newer attempt has written there, Invalid when another deployment has; TooLarge above a limit.
   Result<Reference> Put(const Coordinate& coordinate, const Body& body, const ValueInfo& info,
                         const Attempt& attempt, const Context& context);
 

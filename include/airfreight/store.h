@@ -110,7 +110,8 @@ class ObjectStore {
   virtual Capabilities capabilities() const = 0;
 
   /// Writes the whole object and returns when the store has confirmed it. A reader sees the old
-  /// object or the new one, never a part. The result has `version`.
+  /// object or the new one, never a part. The result has `version`. ConditionFailed, and never
+  /// NotFound, where a version was asked for and nothing lies.
   virtual Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
                                  const Context& context) = 0;
   /// Reads the object or a range of it. A body shorter than promised is an error, never a result.

@@ -59,22 +59,21 @@ std::optional<WriteStamp> ParseWriteMetadata(const Metadata& metadata) {
   const std::optional<int64_t> started = FindDecimal(metadata, kStartedName);
   if (!coordinate || !write || !attempt || !started) return std::nullopt;
   WriteStamp stamp{*std::move(coordinate), *attempt, *started, *std::move(write), {}};
-  if (std::optional<std::string> owner = Find(metadata, kOwnerName)) {
-    // One that was too long stays in its shortened form, which still tells two owners apart.
+  if (const std::optional<std::string> owner = Find(metadata, kOwnerName)) {
     stamp.owner = DecodePart(*owner).value_or(*owner);
   }
   return stamp;
+}
+
+std::string StoredOwner(std::string_view owner) {
+  const std::string encoded = EncodePart(owner);
+  return DecodePart(encoded).value_or(encoded);
 }
 
 bool IsNewer(const WriteStamp& existing, const WriteStamp& mine) {
   if (existing.started_micros - mine.started_micros > kStartSkewMicros) return true;
   if (mine.started_micros - existing.started_micros > kStartSkewMicros) return false;
   return existing.attempt > mine.attempt;
-}
-
-bool IsNewer(const Metadata& existing, const WriteStamp& mine) {
-  const std::optional<WriteStamp> stamp = ParseWriteMetadata(existing);
-  return stamp && IsNewer(*stamp, mine);
 }
 
 }  // namespace airfreight

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "airfreight/store.h"
 
@@ -33,11 +34,12 @@ Metadata MakeWriteMetadata(const WriteStamp& stamp);
 /// The inverse; nothing when an entry is missing or malformed, as on an object that is not ours.
 std::optional<WriteStamp> ParseWriteMetadata(const Metadata& metadata);
 
+/// What ParseWriteMetadata gives for an owner: one that is too long for a key's part comes back in
+/// its shortened form, which still tells two owners apart.
+std::string StoredOwner(std::string_view owner);
+
 /// Whether `existing` was written by a newer attempt than `mine`, so that mine must not replace it:
 /// it started later by more than kStartSkewMicros, or about when mine did with a higher attempt.
 bool IsNewer(const WriteStamp& existing, const WriteStamp& mine);
-
-/// As above for an object's metadata: what bears no readable stamp counts as older.
-bool IsNewer(const Metadata& existing, const WriteStamp& mine);
 
 }  // namespace airfreight

@@ -91,24 +91,24 @@ TEST(AttemptTest, MetadataFitsWhateverTheOwnerIsCalled) {
   std::optional<WriteStamp> back = ParseWriteMetadata(MakeWriteMetadata(stamp));
   ASSERT_TRUE(back);
   EXPECT_EQ(back->owner, EncodePart(stamp.owner));
+  EXPECT_EQ(back->owner, StoredOwner(stamp.owner));
+  EXPECT_EQ(StoredOwner("prod eu/é"), "prod eu/é");
 }
 
-TEST(AttemptTest, GarbledOrMissingMetadataCountsAsOlder) {
-  const WriteStamp mine = Stamp(1, kNoon);
-  const Metadata newer = MakeWriteMetadata(Stamp(2, kNoon + 60 * kSecond));
-  EXPECT_TRUE(IsNewer(newer, mine));
-  EXPECT_FALSE(IsNewer(Metadata{}, mine));
+TEST(AttemptTest, GarbledOrMissingMetadataIsNotOurs) {
+  const Metadata whole = MakeWriteMetadata(Stamp(2, kNoon));
+  EXPECT_TRUE(ParseWriteMetadata(whole));
+  EXPECT_FALSE(ParseWriteMetadata(Metadata{}));
   for (const char* name : {"af-coordinate", "af-attempt", "af-started", "af-write"}) {
-    Metadata missing = newer;
+    Metadata missing = whole;
     missing.erase(name);
-    EXPECT_FALSE(IsNewer(missing, mine)) << name;
+    EXPECT_FALSE(ParseWriteMetadata(missing)) << name;
     for (const char* wrong :
          {"", " ", "-1", "+1", "1 ", "0x10", "1.0", "9223372036854775808",
           "0123456789ABCDEF0123456789ABCDEF", "0123456789abcdef0123456789abcdef0"}) {
-      Metadata garbled = newer;
+      Metadata garbled = whole;
       garbled[name] = wrong;
       EXPECT_FALSE(ParseWriteMetadata(garbled)) << name << " = " << wrong;
-      EXPECT_FALSE(IsNewer(garbled, mine)) << name << " = " << wrong;
     }
   }
 }

@@ -6,7 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "airfreight/coordinate.h"
 #include "base/time.h"
+#include "store/checks.h"
 
 namespace airfreight {
 namespace {
@@ -42,6 +44,15 @@ Result<bool> MayReplace(const ObjectInfo& there, const WriteStamp& mine) {
         "not tell upper from lower case in names (use one that does), or two long names have "
         "the same 128-bit hash");
   }
+  if (!theirs->owner.empty() && !mine.owner.empty() && theirs->owner != StoredOwner(mine.owner)) {
+    return Fail(
+        ErrorCode::kInvalid,
+        fmt::format("the object of deployment {} lies at this key, was left as it is, and this is "
+                    "deployment {}. Give each deployment a prefix of its own, e.g. [airfreight] "
+                    "store = s3://bucket/xcom-{}; if this one was only renamed, set [airfreight] "
+                    "deployment_id back",
+                    Quoted(theirs->owner), Quoted(mine.owner), EncodePart(mine.owner)));
+  }
   if (theirs->write == mine.write) return false;
   if (!IsNewer(*theirs, mine)) return true;
   return Fail(
@@ -53,6 +64,17 @@ Result<bool> MayReplace(const ObjectInfo& there, const WriteStamp& mine) {
                   Describe(mine), Describe(*theirs)));
 }
 
+Error MayNotLook(Error error) {
+  error.code = ErrorCode::kDenied;
+  error.message =
+      "an object is already there, and its metadata, which say whose it is, may not be read: " +
+      error.message;
+  return error;
+}
+
+// What a store is known to take as the condition of a Put.
+enum class Conditions { kAll, kAbsentOnly, kNone };
+
 }  // namespace
 
 Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, const Body& body,
@@ -63,59 +85,57 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
   options.content_type = content_type;
   options.condition = std::move(expected);
   WriteOutcome outcome;
-  bool versions = true;         // Whether the store takes versions as conditions.
-  bool looked = false;          // Whether the version of the condition was looked at here.
-  std::optional<Error> denied;  // Why what is there could not be looked at.
+  Conditions conditions =
+      options.condition.kind == Condition::Kind::kNone ? Conditions::kNone : Conditions::kAll;
+  // What no condition protects is looked at before it is written, not only after a refusal.
+  bool look = conditions == Conditions::kNone;
+  bool looked = false;  // Whether the condition follows from a look.
+  bool denied = false;  // Whether what is there could not be looked at.
   for (int puts = 0; puts < kMaxPuts; ++puts) {
+    if (look) {
+      auto there = store.Head(key, context);
+      if (!there && !IsAbsent(there.error())) return Fail(std::move(there).error());
+      if (there) {
+        AIRFREIGHT_ASSIGN_OR_RETURN(const bool replace, MayReplace(*there, stamp));
+        if (!replace) {
+          outcome.info = std::move(there).value();
+          return outcome;
+        }
+        options.condition =
+            conditions == Conditions::kAll ? Condition::Version(there->version) : Condition::None();
+      } else {
+        const bool unsure = there.error().code == ErrorCode::kNotFoundOrDenied;
+        // Twice refused because something is there, and twice not told what: each further Put would
+        // send the whole body for the same answer.
+        if (unsure && denied) return Fail(MayNotLook(std::move(there).error()));
+        denied = unsure && conditions != Conditions::kNone;
+        options.condition =
+            conditions == Conditions::kNone ? Condition::None() : Condition::Absent();
+      }
+      looked = true;
+    }
     auto put = store.Put(key, body, options, context);
     if (put) {
       outcome.info = std::move(put).value();
       return outcome;
     }
-    const Error& error = put.error();
-    const Condition::Kind kind = options.condition.kind;
-    const bool refused = error.code == ErrorCode::kUnsupported && kind != Condition::Kind::kNone;
-    if (refused && kind == Condition::Kind::kAbsent) {
-      // A server without conditional writes (HTTP 501). The last writer wins there, as it does on
-      // any store that declares it.
-      outcome.unconditional = true;
-      options.condition = Condition::None();
-      continue;
-    }
-    if (refused) {
-      // One that knows "absent" only: what lies there is looked at, and then replaced as it may be.
-      versions = false;
-      if (looked) {
-        options.condition = Condition::None();
-        continue;
-      }
-    } else if (error.code == ErrorCode::kNotFound && kind == Condition::Kind::kVersion) {
-      options.condition = Condition::Absent();  // S3's word for "that version is gone".
-      continue;
-    } else if (error.code != ErrorCode::kConditionFailed) {
+    look = true;
+    const ErrorCode code = put.error().code;
+    if (code == ErrorCode::kConditionFailed) continue;
+    if (code != ErrorCode::kUnsupported || options.condition.kind == Condition::Kind::kNone) {
       return Fail(std::move(put).error());
     }
-
-    auto there = store.Head(key, context);
-    if (!there && IsAbsent(there.error())) {
-      if (there.error().code == ErrorCode::kNotFoundOrDenied) denied = there.error();
-      options.condition = Condition::Absent();
-      continue;
+    if (options.condition.kind == Condition::Kind::kAbsent) {
+      // A server without conditional writes (HTTP 501).
+      outcome.unconditional = true;
+      conditions = Conditions::kNone;
+      options.condition = Condition::None();
+    } else {
+      // One that knows "absent" only.
+      conditions = Conditions::kAbsentOnly;
+      options.condition = Condition::None();
+      look = !looked;
     }
-    if (!there) return Fail(std::move(there).error());
-    AIRFREIGHT_ASSIGN_OR_RETURN(const bool replace, MayReplace(*there, stamp));
-    if (!replace) {
-      outcome.info = std::move(there).value();
-      return outcome;
-    }
-    looked = true;
-    options.condition = versions ? Condition::Version(there->version) : Condition::None();
-  }
-  if (denied) {
-    denied->message =
-        "an object is already there, and its metadata, which say whose it is, may not be read: " +
-        denied->message;
-    return Fail(*std::move(denied));
   }
   Error error;
   error.code = ErrorCode::kUnavailable;
@@ -128,11 +148,13 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
 Result<bool> RemoveWrite(ObjectStore& store, std::string_view key, std::string_view write,
                          const Context& context) {
   const auto there = store.Head(key, context);
-  if (!there && there.error().code == ErrorCode::kNotFound) return false;
+  if (!there && IsAbsent(there.error())) return false;
   if (!there) return Fail(there.error());
   const std::optional<WriteStamp> stamp = ParseWriteMetadata(there->metadata);
   if (!stamp || stamp->write != write) return false;
-  const bool conditional = store.capabilities().conditional_remove && !there->version.empty();
+  // Also where the store does not promise to heed it: servers that do not know the condition remove
+  // all the same, and those that do keep what was written since the look.
+  const bool conditional = !there->version.empty();
   auto removed = store.Remove(
       key, conditional ? Condition::Version(there->version) : Condition::None(), context);
   if (!removed && conditional && removed.error().code == ErrorCode::kUnsupported) {

@@ -18,11 +18,14 @@ struct WriteOutcome {
 };
 
 /// Puts `body` at `key` unless a newer attempt has. `expected` is what is thought to lie there:
-/// absent, or the version that this process wrote itself. `stamp` goes into the object's metadata.
+/// absent, or the version that this process wrote itself; None for a store without conditions.
+/// `stamp` goes into the object's metadata.
 ///
 /// One Put when `expected` holds; each time it does not, one Head more and another Put on what was
-/// found. A write of ours whose reply was lost is recognised by its write id. Superseded when a
-/// newer attempt's object is there, Internal when it is another coordinate's; neither is touched.
+/// found. Without conditions one Head and one Put: what is written between the two is lost. A write
+/// of ours whose reply was lost is recognised by its write id. Superseded when a newer attempt's
+/// object is there, Internal when it is another coordinate's, Invalid when it is another
+/// deployment's; none is touched. Denied when something is there that may not be looked at.
 /// Unavailable when it changes as often as it is looked at.
 Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, const Body& body,
                                   std::string_view content_type, const WriteStamp& stamp,

@@ -94,7 +94,8 @@ class CountingStore final : public ForwardingStore {
   std::vector<std::string> requests_;
 };
 
-/// \brief Asks a function what becomes of each Put and Remove: before it is sent, and of its reply.
+/// \brief Asks a function what becomes of each Put, Head and Remove: before it is sent, and of its
+/// reply.
 class FaultyStore final : public ForwardingStore {
  public:
   using ForwardingStore::ForwardingStore;
@@ -103,6 +104,7 @@ class FaultyStore final : public ForwardingStore {
   std::function<Status(std::string_view key, const PutOptions& options)> before_put;
   /// An error that it returns is the answer of Put, which was sent: a lost reply.
   std::function<Status(const Result<ObjectInfo>& reply)> after_put;
+  std::function<Status()> before_head;
   std::function<Status()> before_remove;
   Capabilities declared;
 
@@ -113,6 +115,10 @@ class FaultyStore final : public ForwardingStore {
     auto reply = inner().Put(key, body, options, context);
     if (after_put) AIRFREIGHT_RETURN_IF_ERROR(after_put(reply));
     return reply;
+  }
+  Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
+    if (before_head) AIRFREIGHT_RETURN_IF_ERROR(before_head());
+    return inner().Head(key, context);
   }
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
     if (before_remove) AIRFREIGHT_RETURN_IF_ERROR(before_remove());
