@@ -82,20 +82,28 @@ Status CheckCondition(const Condition& condition, const std::optional<struct sta
   return Fail(ErrorCode::kConditionFailed, "the object is not the one that was to be changed");
 }
 
-// The metadata that lies beside exactly this state of the file; nothing when there is none.
-std::optional<Sidecar> ReadSidecar(int directory, std::string_view name, const struct stat& file) {
+// The metadata that lies beside exactly this state of the file; nothing when there is none. What is
+// there and cannot be read is an error: without it a reader would take the object for nobody's, and
+// a writer replace a newer one.
+Result<std::optional<Sidecar>> ReadSidecar(int directory, std::string_view name,
+                                           const struct stat& file) {
   const std::string sidecar_name = SidecarName(name, SidecarToken(file));
+  const auto fail = [](int number) {
+    return Fail(posix::ErrnoError(number, "reading the object's metadata"));
+  };
   const Descriptor sidecar(
       openat(directory, sidecar_name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!sidecar && errno == ENOENT) return std::nullopt;
+  if (!sidecar) return fail(errno);
   struct stat found{};
-  if (!sidecar || fstat(sidecar.get(), &found) != 0 || !S_ISREG(found.st_mode) ||
-      found.st_size > static_cast<off_t>(kMaxSidecarBytes)) {
+  if (fstat(sidecar.get(), &found) != 0) return fail(errno);
+  // None of ours.
+  if (!S_ISREG(found.st_mode) || found.st_size > static_cast<off_t>(kMaxSidecarBytes)) {
     return std::nullopt;
   }
   std::string text(static_cast<size_t>(found.st_size), '\0');
-  if (!posix::ReadAll(sidecar.get(), 0, std::as_writable_bytes(std::span(text)), {})) {
-    return std::nullopt;
-  }
+  AIRFREIGHT_RETURN_IF_ERROR(
+      posix::ReadAll(sidecar.get(), 0, std::as_writable_bytes(std::span(text)), {}));
   return ParseSidecar(text);
 }
 
@@ -252,7 +260,7 @@ class FileStore final : public ObjectStore {
       struct stat file{};
       if (fstat(opened.file.get(), &file) != 0) return FailErrno("looking at the object");
       if (!S_ISREG(file.st_mode)) continue;
-      auto sidecar = ReadSidecar(folder->get(), place.name, file);
+      AIRFREIGHT_ASSIGN_OR_RETURN(auto sidecar, ReadSidecar(folder->get(), place.name, file));
       if (!sidecar) {
         // Either it has none, or a writer replaced the object after we opened it.
         AIRFREIGHT_ASSIGN_OR_RETURN(const auto again, StatFile(folder->get(), place.name));
@@ -321,10 +329,8 @@ class FileStore final : public ObjectStore {
     if (!settings_.shared) {
       message += fmt::format(
           " on host {}. File stores are not shared between hosts unless the directory is on a file "
-          "system "
-          "that all of them mount (then say so: shared = true); for several hosts s3://bucket/xcom "
-          "is "
-          "the usual store",
+          "system that all of them mount (then say so: [airfreight] file_store_shared = True); for "
+          "several hosts s3://bucket/xcom is the usual store",
           Quoted(posix::HostName()));
     }
     return Fail(ErrorCode::kNotFound, std::move(message));

@@ -239,6 +239,49 @@ TEST_F(FileStoreTest, FolderWithoutPermissionIsDeniedAndNotRetried) {
   fs::permissions(directory_ / "a", fs::perms::owner_all);
 }
 
+TEST_F(FileStoreTest, MetadataThatCannotBeReadIsAnErrorAndNotNone) {
+  ASSERT_TRUE(IsOk(Put("k", "v", {{"n", "1"}})));
+  const auto files = Files();
+  const auto sidecar = std::find_if(files.begin(), files.end(),
+                                    [](const auto& name) { return name.starts_with(".@k@"); });
+  ASSERT_NE(sidecar, files.end());
+  // A link to itself fails to open even for root, as EIO and EMFILE would.
+  fs::remove(directory_ / *sidecar);
+  fs::create_symlink(*sidecar, directory_ / *sidecar);
+  EXPECT_FALSE(store_->Head("k", {}));
+  EXPECT_FALSE(store_->Get("k", {}, {}));
+  fs::remove(directory_ / *sidecar);
+  const auto head = store_->Head("k", {});
+  ASSERT_TRUE(IsOk(head));
+  EXPECT_THAT(head->metadata, IsEmpty());
+}
+
+TEST_F(FileStoreTest, ReaderOutOfDescriptorsIsToldSoAndMayTryAgain) {
+  ASSERT_TRUE(IsOk(Put("a/k", "v", {{"n", "1"}})));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(lowest, 0);
+  close(lowest);
+  // Room for one more descriptor at first, until the read succeeds: each step in turn fails.
+  int failures = 0;
+  for (rlim_t room = 1; room < 16; ++room) {
+    rlimit low = before;
+    low.rlim_cur = static_cast<rlim_t>(lowest) + room;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
+    const auto head = store_->Head("a/k", {});
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    if (head) {
+      EXPECT_EQ(head->metadata, (Metadata{{"n", "1"}}));
+      break;
+    }
+    EXPECT_TRUE(IsError(head, ErrorCode::kUnavailable));
+    EXPECT_TRUE(head.error().retryable);
+    ++failures;
+  }
+  EXPECT_GE(failures, 3);
+}
+
 TEST(ErrnoErrorTest, CodesSayWhoCanHelp) {
   EXPECT_EQ(posix::ErrnoError(ENOSPC, "x").code, ErrorCode::kUnavailable);
   EXPECT_FALSE(posix::ErrnoError(ENOSPC, "x").retryable);
