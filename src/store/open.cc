@@ -11,12 +11,8 @@
 #include "store/file/file_store.h"
 #include "store/memory/memory_store.h"
 #include "store/retrying_store.h"
-#include "store/uri.h"
-
-#if __has_include("store/s3/s3_store.h")
 #include "store/s3/s3_store.h"
-#define AIRFREIGHT_HAS_S3 1
-#endif
+#include "store/uri.h"
 
 namespace airfreight {
 namespace {
@@ -27,9 +23,7 @@ constexpr int kMostAttempts = 10'000;
 Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSettings& settings) {
   if (uri.scheme == "file") return OpenFileStore(uri, settings);
   if (uri.scheme == "memory") return OpenMemoryStore(uri, settings);
-#ifdef AIRFREIGHT_HAS_S3
   if (uri.scheme == "s3") return OpenS3Store(uri, settings);
-#endif
   return Fail(ErrorCode::kInternal, "a scheme that the parser takes and no store serves");
 }
 
@@ -44,7 +38,7 @@ Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
                               TakeSeconds(rest, "retry_timeout", retry.timeout.count()));
   retry.timeout = std::chrono::duration<double>(seconds);
   AIRFREIGHT_ASSIGN_OR_RETURN(retry.max_attempts,
-                              TakeInt(rest, "max_attempts", retry.max_attempts, 1, kMostAttempts));
+                              TakeInt(rest, "max_attempts", retry.max_attempts, 0, kMostAttempts));
   auto store = OpenBare(parsed, rest);
   if (!store) return Fail(Located(std::move(store).error(), parsed.Root(), {}));
   return std::make_shared<RetryingStore>(std::move(store).value(), retry);

@@ -77,7 +77,8 @@ auto RetryingStore::Run(const Context& context, const Attempt& attempt) -> declt
     const Seconds wait = Wait(attempts, error);
     const auto now = hooks_.now();
     // A store may ask for a wait of years; it is compared before it becomes a time point.
-    const bool last = attempts >= options_.max_attempts || wait > options_.timeout ||
+    const bool enough = options_.max_attempts > 0 && attempts >= options_.max_attempts;
+    const bool last = enough || wait > options_.timeout ||
                       ends_before(now + std::chrono::duration_cast<Context::Clock::duration>(wait));
     if (last) {
       error.message += fmt::format(" (tried {} time{} in {:.1f} s)", attempts,

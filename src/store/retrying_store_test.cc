@@ -136,7 +136,6 @@ TEST_F(RetryingStoreTest, RetryAfterBeyondTheBudgetIsNotWaitedFor) {
 }
 
 TEST_F(RetryingStoreTest, SpentBudgetReturnsTheLastErrorWithAttemptsAndTime) {
-  options_.max_attempts = 1000;
   attempt_takes_ = Seconds(1);
   FailAlways(Failure(ErrorCode::kThrottled, true));
   failures_.front().code = ErrorCode::kUnavailable;
@@ -148,7 +147,30 @@ TEST_F(RetryingStoreTest, SpentBudgetReturnsTheLastErrorWithAttemptsAndTime) {
   EXPECT_THAT(put.error().message, AllOf(HasSubstr("as told (tried "), HasSubstr(" times in 5")));
 }
 
-TEST_F(RetryingStoreTest, AttemptsHaveAnEnd) {
+TEST_F(RetryingStoreTest, ByDefaultOnlyTheBudgetEndsTheAttempts) {
+  FailAlways(Failure(ErrorCode::kUnavailable, true));
+  const Context::Clock::time_point start = now_;
+  EXPECT_TRUE(IsError(Put(), ErrorCode::kUnavailable));
+  // The longest wait is 5 s, of which these draw the half: 60 s are used up but for less than that.
+  EXPECT_GT(Seconds(now_ - start).count(), 57);
+  EXPECT_LE(Seconds(now_ - start).count(), 60);
+  EXPECT_GT(attempts_, 20);
+}
+
+TEST_F(RetryingStoreTest, ABudgetOfTwoSecondsIsSpentWithinThem) {
+  options_.timeout = Seconds(2);
+  for (const double draw : {0.01, 0.5, 0.99}) {
+    random_ = draw;
+    FailAlways(Failure(ErrorCode::kUnavailable, true));
+    const Context::Clock::time_point start = now_;
+    EXPECT_TRUE(IsError(Put(), ErrorCode::kUnavailable));
+    EXPECT_LE(Seconds(now_ - start).count(), 2) << draw;
+    // The wait that would end beyond it is at most as long as all before it together, and a bit.
+    EXPECT_GT(Seconds(now_ - start).count(), 0.7) << draw;
+  }
+}
+
+TEST_F(RetryingStoreTest, AttemptsHaveAnEndWhereOneIsSet) {
   options_.max_attempts = 3;
   FailAlways(Failure(ErrorCode::kUnavailable, true));
   const auto put = Put();
@@ -160,7 +182,6 @@ TEST_F(RetryingStoreTest, AttemptsHaveAnEnd) {
 TEST_F(RetryingStoreTest, NoWaitGoesOnBeyondTheDeadline) {
   Context context;
   context.deadline = now_ + std::chrono::seconds(2);
-  options_.max_attempts = 1000;
   FailAlways(Failure(ErrorCode::kUnavailable, true));
   EXPECT_TRUE(IsError(Put(context), ErrorCode::kUnavailable));
   EXPECT_LT(now_, *context.deadline);
