@@ -61,7 +61,7 @@ std::optional<int64_t> FromCivil(int year, int month, int day, int hour, int min
                                          std::chrono::day{static_cast<unsigned>(day)}};
   if (!date.ok()) return std::nullopt;
   const int64_t days = std::chrono::sys_days{date}.time_since_epoch().count();
-  return days * kSecondsPerDay + hour * 3600 + minute * 60 + std::min(second, 59);
+  return days * kSecondsPerDay + int64_t{hour} * 3600 + int64_t{minute} * 60 + std::min(second, 59);
 }
 
 template <typename Duration>

@@ -245,7 +245,8 @@ Result<Slist> MakeFields(const HttpRequest& request) {
       return Fail(ErrorCode::kInvalid, "a header of the request holds a line break or a NUL");
     }
     // "Name:" would remove a field, "Name;" sends it empty (CURLOPT_HTTPHEADER).
-    done = done && append(value.empty() ? name + ";" : name + ": " + value);
+    done = done &&
+           append(value.empty() ? fmt::format("{};", name) : fmt::format("{}: {}", name, value));
   }
   if (!done) return Fail(ErrorCode::kTooLarge, "no memory for the request's headers");
   return list;

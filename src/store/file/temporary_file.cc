@@ -22,7 +22,7 @@ constexpr std::string_view kSuffix = ".tmp";
 // What umask leaves of it decides who may share the object.
 constexpr mode_t kFileMode = 0666;
 // No push takes a day: Airflow's own limits for a task and for its heartbeat are far below.
-constexpr int64_t kDeadAfterSeconds = 24 * 3600;
+constexpr int64_t kDeadAfterSeconds = int64_t{24} * 3600;
 // As often as a folder may vanish before it is called a fault; see OpenBelow.
 constexpr int kMaxRaces = 100;
 
