@@ -439,11 +439,12 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
     case CURLE_SSL_CACERT_BADFILE:
-      return MakeError(ErrorCode::kUnavailable,
-                       fmt::format("{}{}. Checked against {}; if a private CA signed it, set "
-                                   "ca_bundle or AWS_CA_BUNDLE to a file with that CA",
-                                   where, reason, transfer.ca_path),
-                       false);
+      return MakeError(
+          ErrorCode::kUnavailable,
+          fmt::format("{}{}. Checked against {}; if a private CA signed it, set "
+                      "[airfreight] s3_ca_bundle or AWS_CA_BUNDLE to a file with that CA",
+                      where, reason, transfer.ca_path),
+          false);
     case CURLE_URL_MALFORMAT:
     case CURLE_UNSUPPORTED_PROTOCOL:
       return MakeError(ErrorCode::kInvalid, where + reason, false);
@@ -455,11 +456,11 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
     case CURLE_OPERATION_TIMEDOUT: {
       curl_off_t sent_at = 0;
       curl_easy_getinfo(handle.easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
-      const std::string limit = sent_at == 0
-                                    ? fmt::format("no connection within {} ms (connect_timeout)",
-                                                  options_.connect_timeout.count())
-                                    : fmt::format("not a byte moved for {} s (idle_timeout)",
-                                                  options_.idle_timeout.count());
+      const std::string limit =
+          sent_at == 0 ? fmt::format("no connection within {} ms ([airfreight] s3_connect_timeout)",
+                                     options_.connect_timeout.count())
+                       : fmt::format("not a byte moved for {} s ([airfreight] s3_idle_timeout)",
+                                     options_.idle_timeout.count());
       return MakeError(ErrorCode::kUnavailable, where + limit, true);
     }
     default:
@@ -482,7 +483,9 @@ Result<HttpResponse> CurlTransport::Perform(const HttpRequest& request, const Co
   const Status configured = Configure(*handle, transfer);
   if (!configured) return Fail(configured.error());
   Result<HttpResponse> response = Run(*handle, transfer, context);
-  Return(std::move(handle));
+  // A handle that failed is not used again: its connection is of no use, and one whose look-up of a
+  // name failed refuses options from then on (libcurl 7.88).
+  if (response) Return(std::move(handle));
   return response;
 }
 

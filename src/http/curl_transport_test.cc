@@ -103,6 +103,18 @@ TEST_F(CurlTransportTest, AResetBeforeTheAnswerIsRetryable) {
   EXPECT_TRUE(response.error().retryable);
 }
 
+TEST_F(CurlTransportTest, AHostThatDoesNotResolveIsRetryableEachTime) {
+  HttpRequest request;
+  request.method = "GET";
+  request.url = "http://nowhere.invalid/key";  // RFC 2606: never resolves.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const auto response = transport_.Perform(request, context_, nullptr);
+    ASSERT_FALSE(response.has_value());
+    EXPECT_EQ(response.error().code, ErrorCode::kUnavailable) << response.error().message;
+    EXPECT_TRUE(response.error().retryable);
+  }
+}
+
 // durch/rust-s3#405, apache/datafusion#10478: stores close idle connections after seconds.
 TEST_F(CurlTransportTest, AConnectionClosedWhileIdleIsReplacedUnseen) {
   TestServer server([](const SeenRequest&) {
