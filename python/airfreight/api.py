@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from typing import Any
 
 from airfreight.reference import Reference
 
-# How many objects without a name each task instance of this process has put.
-_ordinals: dict[tuple[Any, ...], int] = {}
+# Numbers for objects without a name, one sequence for each task instance in this process. Taking
+# one is atomic.
+_ordinals: dict[tuple[Any, ...], itertools.count[int]] = {}
+# What tells the objects of this process from those of others of the same attempt, by process id.
+_marks: dict[int, str] = {}
 
 
 def put(value: Any, name: str | None = None, *, context: Any = None) -> Reference:
@@ -17,7 +21,10 @@ def put(value: Any, name: str | None = None, *, context: Any = None) -> Referenc
     Args:
         value: a DataFrame, an array, bytes, or anything that Airfreight keeps as JSON.
         name: of the object within the task instance; a second `put` of the same name replaces the
-            first. Without one, objects are numbered in the order in which they are put.
+            first. Without one, objects are numbered in the order in which they are put, so that an
+            attempt replaces what an earlier one has put in the same place. A second process of one
+            attempt (a forked child, a task that resumes after a deferral, a callback) has names of
+            its own for them, which are never used again.
         context: of the task, where it is not the running one's (in a callback).
 
     Raises:
@@ -37,10 +44,10 @@ def put(value: Any, name: str | None = None, *, context: Any = None) -> Referenc
             "it inside a task, or pass the task's context=…"
         )
     if name is None:
-        counter = (os.getpid(), mine)
-        ordinal = _ordinals.get(counter, 0)
-        _ordinals[counter] = ordinal + 1
+        ordinal = next(_ordinals.setdefault((os.getpid(), mine), itertools.count()))
         name = str(ordinal)
+        if not task.is_first_process(found):
+            name = f"{name}-{_marks.setdefault(os.getpid(), exchange.new_write_id()[:12])}"
     elif type(name) is not str or not name or name.isdecimal():
         raise InvalidError(
             f"airfreight.put: name must be a text that is not a number (numbers are for objects "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airfreight import config
+from airfreight import config, task  # noqa: F401 (task: watches for forks)
 from airfreight._airflow import base_class
 
 if TYPE_CHECKING:

@@ -17,6 +17,10 @@ _CONTEXT_STACKS = (
 )
 
 
+# The processes among these (itself and its parents) that were forked while a task was running.
+_children: set[int] = set()
+
+
 class TaskInstance(NamedTuple):
     """A task instance, as far as references name it."""
 
@@ -51,6 +55,15 @@ def context() -> dict[str, Any] | None:
     return None
 
 
+def _forked() -> None:
+    if context() is not None:
+        _children.add(os.getpid())
+
+
+# Imported with the backend, so that no task forks before this is in place.
+os.register_at_fork(after_in_child=_forked)
+
+
 def running(found: Any) -> TaskInstance | None:
     """The task instance of a context; None when the context has none."""
     instance = found.get("ti") or found.get("task_instance")
@@ -65,6 +78,23 @@ def running(found: Any) -> TaskInstance | None:
         -1 if map_index is None else int(map_index),
         None if ti_id is None else str(ti_id),
     )
+
+
+def is_first_process(found: Any) -> bool:
+    """Whether the attempt of a context began in this process, and runs here.
+
+    It did not when the task itself forked this process, or resumes after a deferral; and a context
+    that is not the running one is that of a callback, which may be anywhere.
+    """
+    if os.getpid() in _children:
+        return False
+    instance = found.get("ti") or found.get("task_instance")
+    current = context()
+    if current is None or (current.get("ti") or current.get("task_instance")) is not instance:
+        return False
+    # Airflow 3 keeps what the server said of the instance beside it, Airflow 2 in its row.
+    said = getattr(instance, "_ti_context_from_server", None)
+    return not (getattr(instance, "next_method", None) or getattr(said, "next_method", None))
 
 
 def attempt(dag: str, run: str, task: str, map_index: int | None) -> Attempt:

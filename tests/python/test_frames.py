@@ -8,6 +8,10 @@ import decimal
 import json
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,11 +19,6 @@ from tests.python.conftest import Box, stored
 
 import airfreight
 from airfreight import runtime
-
-pd = pytest.importorskip("pandas")
-pa = pytest.importorskip("pyarrow")
-np = pytest.importorskip("numpy")
-pq = pytest.importorskip("pyarrow.parquet")
 
 D = decimal.Decimal
 IST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
@@ -35,6 +34,7 @@ def made(expression: str) -> Any:
         expression,
         {
             "pd": pd,
+            "pa": pa,
             "np": np,
             "D": D,
             "datetime": datetime,
@@ -69,6 +69,11 @@ KEPT = {
     "category without values": "pd.DataFrame({'c': pd.Categorical([None, None], categories=[])})",
     "category of mixed": "pd.DataFrame({'c': pd.Categorical(['a', 1, 'a'])})",
     "cut": "pd.DataFrame({'c': pd.cut([1, 2, 3, 4], 2)})",
+    "interval beside a column called as its end": "pd.DataFrame({'a': pd.IntervalIndex.from_breaks([.5, 1.5, 2.5, 4.]), 'a.left': [10**9, 5, 7], 'a.right': [1, 2, 3]})",
+    "levels with missing ints": "pd.DataFrame({'a': range(3)}, index=pd.MultiIndex(levels=[[1, 2**62 + 1], np.array([2**64 - 1], dtype='u8'), [True]], codes=[[0, -1, 1], [0, 0, -1], [-1, 0, 0]]))",
+    "labels with missing ints": "pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex(levels=[[1, 2**62 + 1], ['x']], codes=[[0, -1, 1], [0, 0, -1]]))",
+    "a level without labels": "pd.DataFrame({'a': [1, 2]}, index=pd.MultiIndex(levels=[np.array([], dtype='i8'), ['x']], codes=[[-1, -1], [0, 0]]))",
+    "arrow dtypes of missing values": "pd.DataFrame({k: pd.array([None, None], dtype=pd.ArrowDtype(pa.type_for_alias(k))) for k in ('int8', 'uint64', 'float', 'string', 'large_string', 'binary', 'bool', 'date32', 'timestamp[ns]', 'duration[us]')})",
     "objects of texts and None": "pd.DataFrame({'s': objects('x', None)})",
     "objects of texts and NaN": "pd.DataFrame({'s': objects('x', np.nan)})",
     "objects of texts and NA": "pd.DataFrame({'s': objects('x', pd.NA)})",
@@ -182,6 +187,8 @@ def assert_same(back: Any, frame: Any) -> None:
         assert list(one.names) == list(other.names)
         assert list(map(type, one)) == list(map(type, other))
         assert getattr(one, "freq", None) == getattr(other, "freq", None)
+        if isinstance(other, pd.MultiIndex) and len(other):
+            assert [level.dtype for level in one.levels] == [level.dtype for level in other.levels]
     assert list(back.dtypes) == list(frame.dtypes)
     for position in range(frame.shape[1]):
         ours, theirs = back.iloc[:, position], frame.iloc[:, position]
@@ -209,6 +216,14 @@ def test_a_frame_comes_back_exactly(box: Box, name: str) -> None:
     assert fields["rows"] == len(frame)
     back = box.pull(stored(row))
     assert_same(back, frame)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_a_frame_without_rows_comes_back_exactly(box: Box, name: str) -> None:
+    frame = made(KEPT[name]).iloc[:0]
+    if isinstance(frame.index, pd.MultiIndex):
+        frame.index = frame.index.remove_unused_levels()  # They are no labels of the frame.
+    assert_same(box.through(frame), frame)
 
 
 @pytest.mark.parametrize("name", KEPT)

@@ -42,6 +42,7 @@ def running(monkeypatch: pytest.MonkeyPatch) -> Any:
     )
     monkeypatch.setattr(importlib.import_module(name), "_CURRENT_CONTEXT", [{"ti": ti}])
     monkeypatch.setattr(airfreight.api, "_ordinals", {})
+    monkeypatch.setattr(airfreight.api, "_marks", {})
     return ti
 
 
@@ -74,6 +75,95 @@ def test_objects_without_a_name_are_numbered_per_task_instance(box: Box, running
         b"3",
         b"4",
     ]
+
+
+def forked(box: Box, put: Any) -> str:
+    """The URI of what a forked child puts."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(writing, put().uri.encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading) as pipe:
+        uri = pipe.read()
+    os.waitpid(child, 0)
+    assert uri
+    return uri
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_forked_child_shares_no_object_with_its_parent(
+    box: Box, running: Any, before: int
+) -> None:
+    uris = [airfreight.put(b"parent").uri for _ in range(before)]
+    uris += [forked(box, lambda: airfreight.put(b"child")) for _ in range(2)]
+    kept = airfreight.put(b"parent")
+    uris.append(kept.uri)
+    assert len(set(uris)) == len(uris)
+    assert uris[-1].endswith(f"/_put/{before}.bin")
+    assert airfreight.get(kept) == b"parent"
+
+
+def test_importing_the_backend_is_enough_to_notice_a_fork() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import airfreight, sys; airfreight.XComBackend; "
+        "assert 'airfreight.task' in sys.modules and 'airfreight.api' not in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("where", ["instance", "server"])
+def test_a_task_that_resumes_shares_no_object_with_its_first_half(
+    box: Box, running: Any, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    first = airfreight.put(b"first")
+    monkeypatch.setattr(airfreight.api, "_ordinals", {})
+    if where == "instance":
+        running.next_method = "execute_complete"
+    else:
+        running._ti_context_from_server = SimpleNamespace(next_method="execute_complete")
+    second = airfreight.put(b"second")
+    third = airfreight.put(b"third")
+    assert [airfreight.get(ref) for ref in (first, second, third)] == [
+        b"first",
+        b"second",
+        b"third",
+    ]
+    assert airfreight.put(b"x", "features").uri.endswith("/_put/features.bin")
+
+
+def test_a_callback_shares_no_object_with_its_task(
+    box: Box, running: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = airfreight.put(b"task")
+    monkeypatch.setattr(airfreight.api, "_ordinals", {})
+    second = airfreight.put(b"callback", context={"ti": instance()})
+    assert airfreight.get(first) == b"task"
+    assert airfreight.get(second) == b"callback"
+
+
+def test_threads_take_different_numbers(box: Box, running: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        uris = list(pool.map(lambda _: airfreight.put(b"x").uri, range(40)))
+    assert len(set(uris)) == 40
+
+
+@pytest.mark.parametrize("error", [airfreight.CorruptError, airfreight.NotFoundError])
+def test_advice_names_the_task_only_when_it_is_known(error: type[airfreight.Error]) -> None:
+    assert "rerun task 'extract'" in str(error("It failed.", task="extract"))
+    assert "''" not in str(error("It failed."))
+    assert "rerun the task that pushed it" in str(error("It failed."))
 
 
 def test_a_second_put_of_a_name_replaces_the_first(box: Box, running: Any) -> None:

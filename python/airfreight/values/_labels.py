@@ -26,6 +26,7 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
     Raises:
         Refused: it can't be kept exactly.
     """
+    import numpy as np
     import pandas as pd
 
     packed: dict[str, Any] = {"names": _names(index)}
@@ -33,9 +34,13 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
         return packed | {"range": [index.start, index.stop, index.step]}
     if isinstance(index, pd.MultiIndex):
         packed["levels"] = index.nlevels
+        packed["level_dtypes"] = [
+            str(level.dtype) if isinstance(level.dtype, np.dtype) else None
+            for level in index.levels
+        ]
         if inline:
             packed["arrays"] = [
-                _labels(index.get_level_values(level)) for level in range(index.nlevels)
+                _labels(level_values(index, level)) for level in range(index.nlevels)
             ]
     elif inline:
         packed["arrays"] = [_labels(index)]
@@ -44,7 +49,7 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
         packed["freq"] = _freq(freq)
     if inline:
         back = unpack_index(packed, None)
-        if not back.equals(index) or back.dtype != index.dtype:
+        if not back.equals(index) or _dtypes(back) != _dtypes(index):
             raise Refused("labels of this kind would come back changed")
     return packed
 
@@ -60,13 +65,46 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
     if arrays is None:
         arrays = [_unlabels(labels) for labels in packed["arrays"]]
     if "levels" in packed:
-        return pd.MultiIndex.from_arrays(arrays, names=names)
+        multi = pd.MultiIndex.from_arrays(arrays, names=names)
+        for level, dtype in enumerate(packed.get("level_dtypes", ())):
+            labels = multi.levels[level]
+            if dtype is not None and str(labels.dtype) != dtype:
+                multi = multi.set_levels(labels.astype(dtype), level=level, verify_integrity=False)
+        return multi
     array = arrays[0]
     # The dtype is said, because pandas guesses one from objects.
     index = pd.Index(array, dtype=array.dtype, name=names[0], tupleize_cols=False)
     if "freq" in packed:
         index.freq = pd.tseries.frequencies.to_offset(packed["freq"])
     return index
+
+
+def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
+    """The labels of one level, missing ones included, of a dtype that holds all of them."""
+    import numpy as np
+    import pandas as pd
+
+    values = index.get_level_values(level)
+    labels = index.levels[level]
+    if values.dtype == labels.dtype or not isinstance(labels.dtype, np.dtype):
+        return values
+    if labels.dtype.kind not in "biu":
+        return values
+    # With missing labels pandas makes floats of integers, which hold only 53 bits.
+    codes = np.asarray(index.codes[level])
+    there = codes >= 0
+    data = np.zeros(len(codes), dtype=labels.dtype)
+    data[there] = labels.to_numpy()[codes[there]]
+    masked = pd.arrays.BooleanArray if labels.dtype.kind == "b" else pd.arrays.IntegerArray
+    return pd.Index(masked(data, ~there))
+
+
+def _dtypes(index: pd.Index[Any]) -> list[Any]:
+    import pandas as pd
+
+    if isinstance(index, pd.MultiIndex):
+        return [level.dtype for level in index.levels]
+    return [index.dtype]
 
 
 def _names(index: pd.Index[Any]) -> Any:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from airfreight.values import Payload, document, human_bytes
 from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
-from airfreight.values._labels import pack_index, unpack_index
+from airfreight.values._labels import level_values, pack_index, unpack_index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ def _plan(frame: pd.DataFrame) -> tuple[list[Column], list[Column], dict[str, An
         if not index.get("range"):
             multi = isinstance(frame.index, pd.MultiIndex)
             index_columns = [
-                make_column(frame.index.get_level_values(level) if multi else frame.index)
+                make_column(level_values(frame.index, level) if multi else frame.index)
                 for level in range(frame.index.nlevels)
             ]
     except Refused as error:
@@ -179,6 +179,13 @@ def _write(
     group = max(1, min(group, int(4 * _GROUP_BYTES / row_bytes) or 1))
     widest = max(1, *(column.row_bytes for column in columns)) if columns else 1
     repeating = _repeating(frame, columns, schema)
+    # Parquet's options go by path: the end of an interval may be called as a column is.
+    taken = {
+        f"{field.name}.{end.name}"
+        for field in schema
+        if pa.types.is_struct(field.type)
+        for end in field.type
+    }
     with pq.ParquetWriter(
         pa.PythonFile(sink, mode="w"),
         schema,
@@ -190,7 +197,7 @@ def _write(
         column_encoding={
             name: "DELTA_BINARY_PACKED"
             for name, kind in zip(schema.names, schema.types, strict=True)
-            if name not in repeating and _is_integer(kind)
+            if name not in repeating and name not in taken and _is_integer(kind)
         },
         write_batch_size=max(1, min(_BATCH_VALUES, int(_BATCH_BYTES / widest))),
         version="2.6",
