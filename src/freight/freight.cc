@@ -134,7 +134,7 @@ Status CheckSize(const Body& body, const ValueInfo& info, const Decision& decisi
                                                   info.extension, limit));
   };
   if (decision.max_bytes != 0 && body.size() > decision.max_bytes) {
-    return refuse(fmt::format("[airfreight] max_bytes allows {}", decision.max_bytes));
+    return refuse(fmt::format("[airfreight] max_object_bytes allows {}", decision.max_bytes));
   }
   if (body.size() > capabilities.max_put_bytes) {
     return refuse(fmt::format("the store takes {} in one request", capabilities.max_put_bytes));

@@ -127,7 +127,8 @@ TEST_F(FreightTest, ValueAboveTheLimitIsNotSent) {
   counting_->Take();
   const auto put = Put(*Process(Policy(decision)), "12345");
   ASSERT_TRUE(IsError(put, ErrorCode::kTooLarge));
-  EXPECT_THAT(put.error().message, AllOf(HasSubstr("max_bytes"), HasSubstr("'extract'")));
+  EXPECT_THAT(put.error().message,
+              AllOf(HasSubstr("[airfreight] max_object_bytes"), HasSubstr("'extract'")));
   faulty_->declared.max_put_bytes = 3;
   EXPECT_TRUE(IsError(Put(*Process(), "1234"), ErrorCode::kTooLarge));
   EXPECT_THAT(counting_->Take(), IsEmpty());

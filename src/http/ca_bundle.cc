@@ -39,7 +39,7 @@ Result<CaLocation> Named(std::string path, std::string source, const Environment
 }  // namespace
 
 Result<CaLocation> FindCaBundle(const std::string& setting, const Environment& environment) {
-  if (!setting.empty()) return Named(setting, "setting ca_bundle", environment);
+  if (!setting.empty()) return Named(setting, "[airfreight] s3_ca_bundle", environment);
   for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"}) {
     if (auto path = environment.variable(name)) return Named(*std::move(path), name, environment);
   }
@@ -49,7 +49,7 @@ Result<CaLocation> FindCaBundle(const std::string& setting, const Environment& e
   return Fail(
       ErrorCode::kInvalid,
       fmt::format("no CA certificates found to check the server with; tried {}. Install the "
-                  "package ca-certificates, or set ca_bundle or AWS_CA_BUNDLE",
+                  "package ca-certificates, or set [airfreight] s3_ca_bundle or AWS_CA_BUNDLE",
                   fmt::join(kWellKnown, ", ")));
 }
 

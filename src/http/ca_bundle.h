@@ -14,8 +14,8 @@ namespace airfreight {
 struct CaLocation {
   std::string path;
   bool is_directory = false;
-  std::string
-      source;  ///< For messages: "setting ca_bundle", "AWS_CA_BUNDLE", "found on this system".
+  std::string source;  ///< For messages: "[airfreight] s3_ca_bundle", "AWS_CA_BUNDLE", "found on
+                       ///< this system".
 };
 
 /// \brief The setting, then AWS_CA_BUNDLE, SSL_CERT_FILE, CURL_CA_BUNDLE and SSL_CERT_DIR, then the

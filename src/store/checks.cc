@@ -31,10 +31,10 @@ bool IsMetadataNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
 }
 
-tl::unexpected<Error> RefuseSetting(std::string_view name, std::string_view value,
-                                    std::string_view right) {
-  return Fail(ErrorCode::kInvalid,
-              fmt::format("setting {} is {}; right is {}", name, Quoted(value), right));
+tl::unexpected<Error> RefuseSetting(std::string_view scheme, std::string_view name,
+                                    std::string_view value, std::string_view right) {
+  return Fail(ErrorCode::kInvalid, fmt::format("{} is {}; right is {}", SettingName(scheme, name),
+                                               Quoted(value), right));
 }
 
 // Text that travels in a header of HTTP or on a line of its own.
@@ -63,6 +63,12 @@ std::optional<std::string> Take(StoreSettings& settings, const std::string& name
 std::string Quoted(std::string_view text) {
   const bool cut = text.size() > kMaxQuotedBytes;
   return fmt::format("'{}{}'", VisibleText(text.substr(0, kMaxQuotedBytes)), cut ? "…" : "");
+}
+
+std::string SettingName(std::string_view scheme, std::string_view name) {
+  if (name == "retry_timeout") return "[airfreight] timeout";
+  return fmt::format("[airfreight] {}{}",
+                     name == "shared" ? "file_store_" : fmt::format("{}_", scheme), name);
 }
 
 Error Located(Error error, std::string_view root, std::string_view key) {
@@ -135,7 +141,8 @@ Result<Range> ClipRange(const GetOptions& options, uint64_t size) {
   return Range{options.offset, std::min(options.length.value_or(rest), rest)};
 }
 
-Result<bool> TakeBool(StoreSettings& settings, const std::string& name, bool fallback) {
+Result<bool> TakeBool(StoreSettings& settings, std::string_view scheme, const std::string& name,
+                      bool fallback) {
   const auto text = Take(settings, name);
   if (!text) return fallback;
   std::string lower = *text;
@@ -148,10 +155,11 @@ Result<bool> TakeBool(StoreSettings& settings, const std::string& name, bool fal
   for (const std::string_view word : {"false", "f", "0", "no", "off"}) {
     if (lower == word) return false;
   }
-  return RefuseSetting(name, *text, "'true' or 'false'");
+  return RefuseSetting(scheme, name, *text, "'true' or 'false'");
 }
 
-Result<double> TakeSeconds(StoreSettings& settings, const std::string& name, double fallback) {
+Result<double> TakeSeconds(StoreSettings& settings, std::string_view scheme,
+                           const std::string& name, double fallback) {
   const auto text = Take(settings, name);
   if (!text) return fallback;
   double seconds = 0;
@@ -159,13 +167,14 @@ Result<double> TakeSeconds(StoreSettings& settings, const std::string& name, dou
   if (error != std::errc() || end != text->data() + text->size() || !std::isfinite(seconds) ||
       seconds < 0 || seconds > kMostSeconds) {
     return RefuseSetting(
-        name, *text, fmt::format("a number of seconds from 0 to {:.0f}, e.g. '60'", kMostSeconds));
+        scheme, name, *text,
+        fmt::format("a number of seconds from 0 to {:.0f}, e.g. '60'", kMostSeconds));
   }
   return seconds;
 }
 
-Result<int> TakeInt(StoreSettings& settings, const std::string& name, int fallback, int least,
-                    int most) {
+Result<int> TakeInt(StoreSettings& settings, std::string_view scheme, const std::string& name,
+                    int fallback, int least, int most) {
   const auto text = Take(settings, name);
   if (!text) return fallback;
   int number = 0;
@@ -173,18 +182,19 @@ Result<int> TakeInt(StoreSettings& settings, const std::string& name, int fallba
   if (error != std::errc() || end != text->data() + text->size() || number < least ||
       number > most) {
     return RefuseSetting(
-        name, *text, fmt::format("a whole number from {} to {}, e.g. '{}'", least, most, fallback));
+        scheme, name, *text,
+        fmt::format("a whole number from {} to {}, e.g. '{}'", least, most, fallback));
   }
   return number;
 }
 
-Status RefuseUnknown(const StoreSettings& settings, std::string_view store,
+Status RefuseUnknown(const StoreSettings& settings, std::string_view scheme,
                      std::initializer_list<std::string_view> known) {
   if (settings.empty()) return {};
   // The value is not shown: what a store does not know may well be a secret of another's.
   return Fail(ErrorCode::kInvalid,
               fmt::format("setting {} is not known to a {} store; it knows {}",
-                          Quoted(settings.begin()->first), store, fmt::join(known, ", ")));
+                          Quoted(settings.begin()->first), scheme, fmt::join(known, ", ")));
 }
 
 }  // namespace airfreight

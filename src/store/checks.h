@@ -17,6 +17,10 @@ namespace airfreight {
 /// bytes of it.
 std::string Quoted(std::string_view text);
 
+/// What the user calls a setting of a store: "[airfreight] s3_region" for "region" of "s3",
+/// "[airfreight] timeout" for "retry_timeout" of any.
+std::string SettingName(std::string_view scheme, std::string_view name);
+
 /// Fills in store and key where a lower layer left them empty.
 Error Located(Error error, std::string_view root, std::string_view key);
 
@@ -45,16 +49,18 @@ struct Range {
 };
 Result<Range> ClipRange(const GetOptions& options, uint64_t size);
 
-/// Takes the setting out of `settings` and reads it. `fallback` when it is not there; Invalid when
-/// it is not `true`/`false` (any case, and 1/0, yes/no, on/off as Airflow's own configuration
-/// reads), or not a number in the range.
-Result<bool> TakeBool(StoreSettings& settings, const std::string& name, bool fallback);
-Result<double> TakeSeconds(StoreSettings& settings, const std::string& name, double fallback);
-Result<int> TakeInt(StoreSettings& settings, const std::string& name, int fallback, int least,
-                    int most);
+/// Takes the setting out of `settings` and reads it; `scheme` for its name in a message. `fallback`
+/// when it is not there; Invalid when it is not `true`/`false` (any case, and 1/0, yes/no, on/off
+/// as Airflow's own configuration reads), or not a number in the range.
+Result<bool> TakeBool(StoreSettings& settings, std::string_view scheme, const std::string& name,
+                      bool fallback);
+Result<double> TakeSeconds(StoreSettings& settings, std::string_view scheme,
+                           const std::string& name, double fallback);
+Result<int> TakeInt(StoreSettings& settings, std::string_view scheme, const std::string& name,
+                    int fallback, int least, int most);
 
 /// Invalid when anything is left, naming it and what the store knows.
-Status RefuseUnknown(const StoreSettings& settings, std::string_view store,
+Status RefuseUnknown(const StoreSettings& settings, std::string_view scheme,
                      std::initializer_list<std::string_view> known);
 
 }  // namespace airfreight

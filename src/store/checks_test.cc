@@ -17,34 +17,35 @@ using testing::Not;
 TEST(ChecksTest, BooleansAreReadAsAirflowReadsThem) {
   for (const char* text : {"true", "True", "TRUE", "t", "1", "yes", "on"}) {
     StoreSettings settings = {{"fsync", text}};
-    EXPECT_TRUE(TakeBool(settings, "fsync", false).value()) << text;
+    EXPECT_TRUE(TakeBool(settings, "file", "fsync", false).value()) << text;
     EXPECT_TRUE(settings.empty());
   }
   for (const char* text : {"false", "False", "f", "0", "no", "off"}) {
     StoreSettings settings = {{"fsync", text}};
-    EXPECT_FALSE(TakeBool(settings, "fsync", true).value()) << text;
+    EXPECT_FALSE(TakeBool(settings, "file", "fsync", true).value()) << text;
   }
   StoreSettings none;
-  EXPECT_TRUE(TakeBool(none, "fsync", true).value());
+  EXPECT_TRUE(TakeBool(none, "file", "fsync", true).value());
 }
 
 TEST(ChecksTest, WrongSettingIsNamedQuotedAndShownRight) {
   StoreSettings settings = {{"fsync", "maybe"}, {"retry_timeout", "1m"}, {"max_attempts", "0"}};
-  EXPECT_THAT(TakeBool(settings, "fsync", true).error().message,
-              AllOf(HasSubstr("fsync"), HasSubstr("'maybe'"), HasSubstr("'true' or 'false'")));
-  EXPECT_THAT(TakeSeconds(settings, "retry_timeout", 60).error().message,
-              AllOf(HasSubstr("retry_timeout"), HasSubstr("'1m'"), HasSubstr("'60'")));
-  EXPECT_THAT(TakeInt(settings, "max_attempts", 10, 1, 100).error().message,
+  EXPECT_THAT(TakeBool(settings, "file", "fsync", true).error().message,
+              AllOf(HasSubstr("[airfreight] file_fsync"), HasSubstr("'maybe'"),
+                    HasSubstr("'true' or 'false'")));
+  EXPECT_THAT(TakeSeconds(settings, "file", "retry_timeout", 60).error().message,
+              AllOf(HasSubstr("[airfreight] timeout"), HasSubstr("'1m'"), HasSubstr("'60'")));
+  EXPECT_THAT(TakeInt(settings, "file", "max_attempts", 10, 1, 100).error().message,
               AllOf(HasSubstr("max_attempts"), HasSubstr("'0'"), HasSubstr("1 to 100")));
 }
 
 TEST(ChecksTest, SecondsAreFiniteAndNotNegative) {
   for (const char* text : {"-1", "nan", "inf", "1e99", "", " 1", "1 ", "0x10", "1,5"}) {
     StoreSettings settings = {{"s", text}};
-    EXPECT_TRUE(IsError(TakeSeconds(settings, "s", 1), ErrorCode::kInvalid)) << text;
+    EXPECT_TRUE(IsError(TakeSeconds(settings, "file", "s", 1), ErrorCode::kInvalid)) << text;
   }
   StoreSettings settings = {{"s", "0.5"}};
-  EXPECT_EQ(TakeSeconds(settings, "s", 1).value(), 0.5);
+  EXPECT_EQ(TakeSeconds(settings, "file", "s", 1).value(), 0.5);
 }
 
 TEST(ChecksTest, UnknownSettingIsNamedAndItsValueIsNotShown) {
@@ -52,6 +53,13 @@ TEST(ChecksTest, UnknownSettingIsNamedAndItsValueIsNotShown) {
   ASSERT_TRUE(IsError(status, ErrorCode::kInvalid));
   EXPECT_THAT(status.error().message,
               AllOf(HasSubstr("'aws_secret'"), HasSubstr("fsync, shared"), Not(HasSubstr("hush"))));
+}
+
+TEST(ChecksTest, SettingsHaveTheNamesThatUsersKnow) {
+  EXPECT_EQ(SettingName("s3", "region"), "[airfreight] s3_region");
+  EXPECT_EQ(SettingName("file", "fsync"), "[airfreight] file_fsync");
+  EXPECT_EQ(SettingName("file", "shared"), "[airfreight] file_store_shared");
+  EXPECT_EQ(SettingName("s3", "retry_timeout"), "[airfreight] timeout");
 }
 
 TEST(ChecksTest, QuotedTextIsOneShortPrintableLine) {

@@ -34,11 +34,12 @@ Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
   AIRFREIGHT_ASSIGN_OR_RETURN(const StoreUri parsed, ParseStoreUri(uri));
   StoreSettings rest = settings;
   RetryOptions retry;
-  AIRFREIGHT_ASSIGN_OR_RETURN(const double seconds,
-                              TakeSeconds(rest, "retry_timeout", retry.timeout.count()));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      const double seconds,
+      TakeSeconds(rest, parsed.scheme, "retry_timeout", retry.timeout.count()));
   retry.timeout = std::chrono::duration<double>(seconds);
-  AIRFREIGHT_ASSIGN_OR_RETURN(retry.max_attempts,
-                              TakeInt(rest, "max_attempts", retry.max_attempts, 0, kMostAttempts));
+  AIRFREIGHT_ASSIGN_OR_RETURN(retry.max_attempts, TakeInt(rest, parsed.scheme, "max_attempts",
+                                                          retry.max_attempts, 0, kMostAttempts));
   auto store = OpenBare(parsed, rest);
   if (!store) return Fail(Located(std::move(store).error(), parsed.Root(), {}));
   return std::make_shared<RetryingStore>(std::move(store).value(), retry);

@@ -15,7 +15,7 @@ namespace airfreight {
 namespace {
 
 constexpr std::string_view kExamples =
-    "s3://bucket/xcom, s3://conn_id@bucket/xcom, file:///srv/airflow/xcom, memory://name";
+    "s3://bucket/xcom, s3://conn_id@bucket/xcom, file:///srv/airflow/xcom";
 
 // Longest directory: PATH_MAX (4096, linux/limits.h) less the longest key, so that people can open
 // what lies in it by its path, with room for theirs.
@@ -147,7 +147,9 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
     return Refuse(uri, "it holds a NUL, another control character or bytes that are not UTF-8");
   }
   if (uri.find_first_of("?#") != std::string_view::npos) {
-    return Refuse(uri, "'?' and '#' may not be in it; options are settings of their own");
+    return Refuse(uri,
+                  "'?' and '#' may not be in it; options are settings of their own, e.g. "
+                  "[airfreight] s3_region");
   }
   const size_t colon = uri.find("://");
   if (colon == std::string_view::npos) return Refuse(uri, "it has no scheme");
@@ -155,8 +157,8 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
   const std::string_view rest = uri.substr(colon + 3);
   if (scheme == "file") return ParseFile(uri, rest);
   if (scheme == "s3" || scheme == "memory") return ParseBucketed(uri, scheme, rest);
-  return Refuse(uri, fmt::format("scheme {} is not known; the known ones are s3, file and memory",
-                                 Quoted(scheme)));
+  return Refuse(
+      uri, fmt::format("scheme {} is not known; the known ones are s3 and file", Quoted(scheme)));
 }
 
 }  // namespace airfreight

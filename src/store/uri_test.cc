@@ -85,7 +85,7 @@ TEST(StoreUriTest, ControlCharactersAreRefusedAndShownEscaped) {
 }
 
 TEST(StoreUriTest, UnknownSchemeListsTheKnownOnes) {
-  EXPECT_THAT(Message("gs://bucket/x"), AllOf(HasSubstr("'gs'"), HasSubstr("s3, file and memory")));
+  EXPECT_THAT(Message("gs://bucket/x"), AllOf(HasSubstr("'gs'"), HasSubstr("s3 and file")));
   EXPECT_THAT(Message("S3://bucket/x"), HasSubstr("'S3'"));
 }
 

@@ -352,8 +352,8 @@ Result<std::shared_ptr<ObjectStore>> OpenFileStore(const StoreUri& uri,
                                                    const StoreSettings& settings) {
   StoreSettings rest = settings;
   Settings parsed;
-  AIRFREIGHT_ASSIGN_OR_RETURN(parsed.fsync, TakeBool(rest, "fsync", parsed.fsync));
-  AIRFREIGHT_ASSIGN_OR_RETURN(parsed.shared, TakeBool(rest, "shared", parsed.shared));
+  AIRFREIGHT_ASSIGN_OR_RETURN(parsed.fsync, TakeBool(rest, "file", "fsync", parsed.fsync));
+  AIRFREIGHT_ASSIGN_OR_RETURN(parsed.shared, TakeBool(rest, "file", "shared", parsed.shared));
   AIRFREIGHT_RETURN_IF_ERROR(
       RefuseUnknown(rest, "file", {"fsync", "shared", "retry_timeout", "max_attempts"}));
   return std::make_shared<FileStore>(uri, parsed);

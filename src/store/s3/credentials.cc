@@ -27,7 +27,7 @@ class SettingsSource final : public CredentialsSource {
       : credentials_(std::move(credentials)) {}
   Result<std::optional<Credentials>> Load() override { return credentials_; }
   std::string Description() const override {
-    return "the settings access_key_id and secret_access_key (or the Airflow connection)";
+    return "an Airflow connection named by the store (s3://conn_id@bucket/prefix)";
   }
 
  private:

@@ -48,7 +48,7 @@ TEST(CredentialsChainTest, NothingFoundListsWhatWasLookedAt) {
   ASSERT_FALSE(credentials.has_value());
   EXPECT_EQ(credentials.error().code, ErrorCode::kDenied);
   EXPECT_FALSE(credentials.error().retryable);
-  for (const char* place : {"access_key_id", "AWS_ACCESS_KEY_ID", "/h/.aws/credentials"}) {
+  for (const char* place : {"conn_id@bucket", "AWS_ACCESS_KEY_ID", "/h/.aws/credentials"}) {
     EXPECT_THAT(credentials.error().message, HasSubstr(place));
   }
 }

@@ -51,7 +51,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"OperationAborted", ErrorCode::kUnavailable, true, ""},
     {"PreconditionFailed", ErrorCode::kConditionFailed, false, ""},
     {"NotImplemented", ErrorCode::kUnsupported, false,
-     "if it is about If-None-Match or If-Match, set conditional_writes = never"},
+     "if it is about If-None-Match or If-Match, set [airfreight] s3_conditional_writes = never"},
     {"EntityTooLarge", ErrorCode::kTooLarge, false, ""},
     {"KeyTooLongError", ErrorCode::kInvalid, false, ""},
     {"InvalidRange", ErrorCode::kInvalid, false, ""},
@@ -71,8 +71,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"AccountProblem", ErrorCode::kDenied, false, ""},
     {"InvalidObjectState", ErrorCode::kDenied, false,
      "the object lies in an archive class; restore it first"},
-    {"PermanentRedirect", ErrorCode::kInvalid, false, "set region to the bucket's"},
-    {"AuthorizationHeaderMalformed", ErrorCode::kInvalid, false, "set region to the bucket's"},
+    {"PermanentRedirect", ErrorCode::kInvalid, false, "set [airfreight] s3_region to the bucket's"},
+    {"AuthorizationHeaderMalformed", ErrorCode::kInvalid, false,
+     "set [airfreight] s3_region to the bucket's"},
 });
 
 bool IsRead(Operation operation) {
@@ -125,7 +126,7 @@ Meaning MeaningOf(const FailedAnswer& answer) {
   if (answer.status >= 400) return {"", ErrorCode::kInvalid, false, ""};
   if (answer.status >= 300) {
     return {"", ErrorCode::kInvalid, false,
-            "the store sends elsewhere: set region or endpoint_url"};
+            "the store sends elsewhere: set [airfreight] s3_region or s3_endpoint_url"};
   }
   return {"", ErrorCode::kInternal, false, ""};
 }

@@ -64,8 +64,10 @@ Result<Endpoint> ParseEndpoint(std::string_view url, std::string_view source) {
   if (url.find('@') != std::string_view::npos) {
     return Fail(
         ErrorCode::kInvalid,
-        fmt::format("{} holds a user or password (not shown); keys are settings of their own",
-                    source));
+        fmt::format(
+            "{} holds a user or password (not shown); keys belong into an Airflow connection "
+            "(s3://conn_id@bucket), the environment or a profile",
+            source));
   }
   Endpoint endpoint;
   std::string_view rest = url;

@@ -37,8 +37,9 @@ Result<T> TakeChoice(StoreSettings& settings, const std::string& name, T fallbac
     if (text == word) return value;
     words.push_back(word);
   }
-  return Fail(ErrorCode::kInvalid, fmt::format("setting {} is {}; right is one of {}", name,
-                                               Quoted(text), fmt::join(words, ", ")));
+  return Fail(ErrorCode::kInvalid,
+              fmt::format("{} is {}; right is one of {}", SettingName("s3", name), Quoted(text),
+                          fmt::join(words, ", ")));
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
   const auto session_token = TakeOptional(rest, "session_token");
   AIRFREIGHT_ASSIGN_OR_RETURN(options.credentials,
                               MakeCredentials(access_key_id, secret_access_key, session_token,
-                                              "the settings access_key_id, secret_access_key"));
+                                              "the Airflow connection of s3://conn_id@bucket"));
   AIRFREIGHT_ASSIGN_OR_RETURN(options.addressing_style,
                               TakeChoice(rest, "addressing_style", AddressingStyle::kAuto,
                                          {{"auto", AddressingStyle::kAuto},
@@ -76,20 +77,21 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
       TakeChoice(rest, "sse", std::string(), {{"AES256", "AES256"}, {"aws:kms", "aws:kms"}}));
   options.sse_kms_key_id = TakeText(rest, "sse_kms_key_id");
   if (!options.sse_kms_key_id.empty() && options.sse != "aws:kms") {
-    return Fail(ErrorCode::kInvalid, "setting sse_kms_key_id needs sse = aws:kms beside it");
+    return Fail(ErrorCode::kInvalid,
+                "[airfreight] s3_sse_kms_key_id needs s3_sse = aws:kms beside it");
   }
 
   CurlTransportOptions& transport = options.transport;
   transport.ca_bundle = TakeText(rest, "ca_bundle");
-  AIRFREIGHT_ASSIGN_OR_RETURN(transport.verify, TakeBool(rest, "verify", transport.verify));
+  AIRFREIGHT_ASSIGN_OR_RETURN(transport.verify, TakeBool(rest, "s3", "verify", transport.verify));
   using Seconds = std::chrono::duration<double>;
   AIRFREIGHT_ASSIGN_OR_RETURN(
       const double connect,
-      TakeSeconds(rest, "connect_timeout", Seconds(transport.connect_timeout).count()));
+      TakeSeconds(rest, "s3", "connect_timeout", Seconds(transport.connect_timeout).count()));
   transport.connect_timeout = std::chrono::ceil<std::chrono::milliseconds>(Seconds(connect));
   AIRFREIGHT_ASSIGN_OR_RETURN(
       const double idle,
-      TakeSeconds(rest, "idle_timeout", Seconds(transport.idle_timeout).count()));
+      TakeSeconds(rest, "s3", "idle_timeout", Seconds(transport.idle_timeout).count()));
   transport.idle_timeout = std::chrono::ceil<std::chrono::seconds>(Seconds(idle));
 
   AIRFREIGHT_RETURN_IF_ERROR(
@@ -99,8 +101,8 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
                      "request_payer", "sse", "sse_kms_key_id", "ca_bundle", "verify",
                      "connect_timeout", "idle_timeout", "retry_timeout", "max_attempts"}));
   if (!options.endpoint_url.empty()) {
-    AIRFREIGHT_RETURN_IF_ERROR(
-        ParseEndpoint(options.endpoint_url, "setting endpoint_url").map([](const Endpoint&) {}));
+    AIRFREIGHT_RETURN_IF_ERROR(ParseEndpoint(options.endpoint_url, "[airfreight] s3_endpoint_url")
+                                   .map([](const Endpoint&) {}));
   }
   if (!options.region.empty()) {
     AIRFREIGHT_RETURN_IF_ERROR(AwsEndpoint(options.region).map([](const Endpoint&) {}));
@@ -111,7 +113,7 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
 Result<Endpoint> ResolveEndpoint(const S3Options& options, const Profile& profile,
                                  const std::string& region, const Environment& environment) {
   if (!options.endpoint_url.empty()) {
-    return ParseEndpoint(options.endpoint_url, "setting endpoint_url");
+    return ParseEndpoint(options.endpoint_url, "[airfreight] s3_endpoint_url");
   }
   if (environment.variable("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS").value_or("") != "true") {
     for (const char* name : {"AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"}) {

@@ -120,7 +120,7 @@ Result<Profile> LoadProfile(const std::string& setting, const Environment& envir
   if (named && !profile.found) {
     return Fail(ErrorCode::kInvalid,
                 fmt::format("profile {}, named by {}, is neither in {}", Quoted(profile.name),
-                            setting.empty() ? "AWS_PROFILE" : "the setting profile",
+                            setting.empty() ? "AWS_PROFILE" : "[airfreight] s3_profile",
                             fmt::join(profile.files, " nor in ")));
   }
 

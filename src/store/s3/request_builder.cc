@@ -119,7 +119,7 @@ HttpRequest Sign(const S3Request& request, const Signer& signer) {
   parts.method = Method(request.operation);
   parts.canonical_uri = address.path;
   parts.query = request.query;
-  parts.payload_hash = signer.sign_payload                    ? PayloadHash(request.body)
+  parts.payload_hash = !signer.payload_hash.empty()           ? signer.payload_hash
                        : request.operation == Operation::kPut ? std::string(kUnsignedPayload)
                                                               : std::string(kEmptyPayloadHash);
   HttpRequest http;

@@ -49,7 +49,7 @@ struct Signer {
   std::string bucket;
   Credentials credentials;
   SigningScope scope;
-  bool sign_payload = true;
+  std::string payload_hash;  ///< Of the body, where that is part of the signature; else empty.
 };
 
 /// Signs `host` and `x-amz-*` only: whatever else a request carries may be changed on its way by

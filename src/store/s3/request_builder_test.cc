@@ -131,11 +131,11 @@ TEST(SignTest, TheUrlHoldsThePathThatWasSigned) {
 
 TEST(SignTest, ThePayloadIsSignedOrSaidNotToBe) {
   Signer signer = Example();
-  signer.sign_payload = true;
+  signer.payload_hash = PayloadHash(Body("Welcome to Amazon S3."), {}).value();
   EXPECT_EQ(Field(Sign(BuildPut("k", Body("Welcome to Amazon S3."), {}, {}), signer).headers,
                   "x-amz-content-sha256"),
             "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
-  signer.sign_payload = false;
+  signer.payload_hash.clear();
   EXPECT_EQ(Field(Sign(BuildPut("k", Body("x"), {}, {}), signer).headers, "x-amz-content-sha256"),
             "UNSIGNED-PAYLOAD");
   EXPECT_EQ(Field(Sign(BuildGet("k", {}, {}), signer).headers, "x-amz-content-sha256"),

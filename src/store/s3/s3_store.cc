@@ -113,6 +113,7 @@ Status S3Store::Apply(const Correction& correction, const Credentials& used) {
 
 Result<HttpResponse> S3Store::Execute(const S3Request& request, const Context& context,
                                       ResponseSink* sink, const BufferSink* document) {
+  std::string payload_hash;  // Once, however often the request is sent.
   for (int corrections = 0;; ++corrections) {
     AIRFREIGHT_ASSIGN_OR_RETURN(const Target target, CurrentTarget());
     AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get());
@@ -123,9 +124,13 @@ Result<HttpResponse> S3Store::Execute(const S3Request& request, const Context& c
     signer.credentials = credentials;
     signer.scope.unix_seconds = clock_() + target.clock_offset;
     signer.scope.region = target.region;
-    signer.sign_payload =
-        options_.payload_signing == PayloadSigning::kAlways ||
-        (options_.payload_signing == PayloadSigning::kAuto && !target.endpoint.tls);
+    if (options_.payload_signing == PayloadSigning::kAlways ||
+        (options_.payload_signing == PayloadSigning::kAuto && !target.endpoint.tls)) {
+      if (payload_hash.empty()) {
+        AIRFREIGHT_ASSIGN_OR_RETURN(payload_hash, PayloadHash(request.body, context));
+      }
+      signer.payload_hash = payload_hash;
+    }
     AIRFREIGHT_ASSIGN_OR_RETURN(HttpResponse response,
                                 transport_->Perform(Sign(request, signer), context, sink));
 

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "airfreight/bytes.h"
+#include "airfreight/result.h"
+#include "airfreight/store.h"
 #include "http/headers.h"
 #include "store/s3/secret.h"
 
@@ -51,8 +53,9 @@ struct SigningScope {
   std::string service = "s3";
 };
 
-/// Lower-case hexadecimal SHA-256 of a body.
-std::string PayloadHash(const Body& body);
+/// Lower-case hexadecimal SHA-256 of a body. Cancelled or Timeout where `context`, which is looked
+/// at between pieces, says so.
+Result<std::string> PayloadHash(const Body& body, const Context& context);
 
 /// The query with names and values encoded, sorted: what is signed, and sent too.
 std::string CanonicalQuery(const Query& query);

@@ -53,7 +53,7 @@ TEST_F(PublishedExampleTest, GetObject) {
 TEST_F(PublishedExampleTest, PutObject) {
   parts_.method = "PUT";
   parts_.canonical_uri = "/test%24file.text";
-  parts_.payload_hash = PayloadHash(Body("Welcome to Amazon S3."));
+  parts_.payload_hash = PayloadHash(Body("Welcome to Amazon S3."), {}).value();
   parts_.headers.Set("x-amz-content-sha256", parts_.payload_hash);
   parts_.headers.Set("Date", "Fri, 24 May 2013 00:00:00 GMT");
   parts_.headers.Set("x-amz-storage-class", "REDUCED_REDUNDANCY");
@@ -108,8 +108,26 @@ TEST(PayloadHashTest, DoesNotDependOnTheSegments) {
   Body parts("Welcome ");
   parts.Append(AsBytes("to Amazon "));
   parts.Append(AsBytes("S3."));
-  EXPECT_EQ(PayloadHash(parts), PayloadHash(Body("Welcome to Amazon S3.")));
-  EXPECT_EQ(PayloadHash(Body()), kEmptyPayloadHash);
+  EXPECT_EQ(PayloadHash(parts, {}).value(), PayloadHash(Body("Welcome to Amazon S3."), {}).value());
+  EXPECT_EQ(PayloadHash(Body(), {}).value(), kEmptyPayloadHash);
+}
+
+TEST(PayloadHashTest, EndsWhenTheCallerWantsNoMore) {
+  const std::string megabyte(1 << 20, 'x');
+  Body body;
+  for (int i = 0; i < 40; ++i) body.Append(AsBytes(megabyte));
+  int looks = 0;
+  Context context;
+  context.cancelled = [&looks] { return ++looks == 3; };
+  const auto cancelled = PayloadHash(body, context);
+  ASSERT_FALSE(cancelled.has_value());
+  EXPECT_EQ(cancelled.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(looks, 3);
+  context = {};
+  context.deadline = Context::Clock::time_point();
+  const auto late = PayloadHash(body, context);
+  ASSERT_FALSE(late.has_value());
+  EXPECT_EQ(late.error().code, ErrorCode::kTimeout);
 }
 
 }  // namespace
