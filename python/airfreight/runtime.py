@@ -77,6 +77,7 @@ def coordinate(
 
 def _make() -> tuple[Freight, float]:
     from airfreight.config import settings
+    from airfreight.options import OPTIONS
 
     current = settings()
     _core = _load()
@@ -87,13 +88,19 @@ def _make() -> tuple[Freight, float]:
     for position, uri in enumerate((current.store, *current.read_also)):
         name = DEFAULT_STORE if position == 0 else f"also-{position}"
         scheme = uri.partition("://")[0]
-        store_settings = dict(current.store_settings.get(scheme, {}))
+        # The documented defaults are passed, so that they are what holds; over them what the
+        # connection says; over that the section, which was set for us.
+        store_settings = {
+            option.setting: option.default
+            for option in OPTIONS
+            if option.store == scheme and option.default is not None
+        }
         connection_id, bare = connections.split(uri)
         if connection_id:
             found = connections.resolve(connection_id)
-            # What the section says wins over the connection: it was set for us.
-            store_settings = {**found.settings, **store_settings}
+            store_settings |= found.settings
             expires = min(expires, found.expires)
+        store_settings |= current.store_settings.get(scheme, {})
         stores.append((name, bare, store_settings))
     from airfreight.errors import ConfigError, InvalidError
 

@@ -11,6 +11,7 @@ import pytest
 
 import airfreight
 from airfreight import connections, runtime
+from airfreight.options import OPTIONS
 
 if TYPE_CHECKING:
     from tests.python.conftest import Box
@@ -126,6 +127,13 @@ def test_the_connection_is_asked_for_once_per_process(
     assert asked == ["my_conn"]
 
 
+DEFAULTS = {
+    option.setting: option.default
+    for option in OPTIONS
+    if option.store == "s3" and option.default is not None
+}
+
+
 def test_settings_of_the_section_win_over_the_connection(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +151,11 @@ def test_settings_of_the_section_win_over_the_connection(
     monkeypatch.setattr(
         connections,
         "_connection",
-        lambda _: SimpleNamespace(login="A", password="S", extra_dejson={"region_name": "old"}),
+        lambda _: SimpleNamespace(
+            login="A",
+            password="S",
+            extra_dejson={"region_name": "old", "verify": "False"},
+        ),
     )
     box.set(store="s3://my_conn@bucket/xcom", s3_region="new", read_also="s3://other/x")
     runtime.freight()
@@ -151,9 +163,16 @@ def test_settings_of_the_section_win_over_the_connection(
         (
             "default",
             "s3://bucket/xcom",
-            {"access_key_id": "A", "secret_access_key": "S", "region": "new"},
+            # The connection wins over a default, the section over both.
+            DEFAULTS
+            | {
+                "access_key_id": "A",
+                "secret_access_key": "S",
+                "region": "new",
+                "verify": "false",
+            },
         ),
-        ("also-1", "s3://other/x", {"region": "new"}),
+        ("also-1", "s3://other/x", DEFAULTS | {"region": "new"}),
     ]
 
 

@@ -262,7 +262,8 @@ def test_a_reference_is_an_immutable_value(box: Box, running: Any) -> None:
 
 
 def test_a_reference_tells_what_it_leads_to(box: Box, running: Any) -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     reference = airfreight.put(pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), "frame")
     assert reference.type == "pandas.DataFrame"
     assert reference.rows == 2

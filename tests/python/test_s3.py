@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
+import socket
+import threading
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
 import pytest
 from tests.python.conftest import Box, stored
 from tests.servers.counting_proxy import CountingProxy
@@ -23,7 +31,7 @@ def server() -> Iterator[VersityGW]:
     try:
         find_binary()
     except FileNotFoundError as error:
-        pytest.skip(str(error))
+        pytest.fail(f"{error}: the server that these tests need is made by ./dev setup")
     with VersityGW(bucket="bucket") as running:
         yield running
 
@@ -57,7 +65,6 @@ def methods(proxy: CountingProxy) -> list[str]:
 
 
 def test_a_three_row_frame_takes_one_put_and_one_get(s3: Box, proxy: CountingProxy) -> None:
-    pd = pytest.importorskip("pandas")
     frame = pd.DataFrame({"id": [1, 2, 3]})
     row = s3.push(frame)
     fields = s3.fields(row)
@@ -151,7 +158,7 @@ def test_credentials_of_a_connection_reach_the_server(
     row = s3.push(b"x")
     assert "my_s3" not in json.dumps(s3.fields(row))
     # The connection may be called otherwise when the value is read.
-    monkeypatch.setenv("AIRFLOW_CONN_RENAMED", __import__("os").environ["AIRFLOW_CONN_MY_S3"])
+    monkeypatch.setenv("AIRFLOW_CONN_RENAMED", os.environ["AIRFLOW_CONN_MY_S3"])
     monkeypatch.delenv("AIRFLOW_CONN_MY_S3")
     s3.set(store="s3://renamed@bucket/conn")
     assert s3.pull(stored(row)) == b"x"
@@ -163,3 +170,65 @@ def test_an_unreachable_store_is_an_error_that_names_it(s3: Box) -> None:
         s3.push(b"x")
     assert "s3://bucket/" in str(caught.value)
     assert "'extract'" in str(caught.value)
+
+
+@contextlib.contextmanager
+def silent_server(signum: int) -> Iterator[str]:
+    """A server that takes connections and never answers; a first request raises the signal."""
+
+    def serve(listener: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = listener.accept()
+            connections.append(connection)
+            connection.recv(1)
+            os.kill(os.getpid(), signum)
+            while True:
+                connections.append(listener.accept()[0])
+
+    connections: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, args=(listener,), daemon=True)
+        thread.start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+        for connection in connections:
+            connection.close()
+    thread.join()
+
+
+class ExecutionTimeoutError(Exception):
+    pass
+
+
+def raises(*_: Any) -> None:
+    """A handler such as Airflow sets for execution_timeout and for SIGTERM."""
+    raise ExecutionTimeoutError("the task's time is over")
+
+
+@pytest.mark.parametrize("way", ["push", "pull"])
+@pytest.mark.parametrize(
+    ("signum", "handler", "expected"),
+    [
+        (signal.SIGALRM, raises, ExecutionTimeoutError),
+        (signal.SIGTERM, raises, ExecutionTimeoutError),
+        (signal.SIGINT, signal.default_int_handler, KeyboardInterrupt),
+    ],
+    ids=["SIGALRM", "SIGTERM", "SIGINT"],
+)
+def test_what_a_signal_handler_raises_ends_a_transfer_that_hangs(
+    s3: Box, way: str, signum: int, handler: Any, expected: type[BaseException]
+) -> None:
+    row = stored(s3.push(b"x"))
+    before = signal.signal(signum, handler)
+    try:
+        with silent_server(signum) as url:
+            s3.set(s3_endpoint_url=url)
+            start = time.monotonic()
+            transfer = partial(s3.pull, row) if way == "pull" else partial(s3.push, b"y" * 100_000)
+            with pytest.raises(expected) as caught:
+                transfer()
+            assert type(caught.value) is expected
+            # Long before what would end it otherwise, the idle timeout of 60 seconds.
+            assert time.monotonic() - start < 30
+    finally:
+        signal.signal(signum, before)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import airfreight
-from airfreight import config, exchange
+from airfreight import config, exchange, runtime
 from airfreight.options import OPTIONS
 from airfreight.provider import get_provider_info
 
@@ -104,6 +106,23 @@ def test_store_settings_reach_the_core_under_its_names() -> None:
         "s3": {"endpoint_url": "http://localhost:9000", "verify": "false"},
         "file": {"fsync": "false", "shared": "true"},
     }
+
+
+def test_the_documented_defaults_are_what_the_core_is_given(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, dict[str, str]] = {}
+
+    def freight(stores: Any, **_: Any) -> None:
+        given.update((uri.partition(":")[0], settings) for _, uri, settings in stores)
+
+    box.set(read_also="s3://bucket/x", file_fsync=None)
+    monkeypatch.setattr(runtime, "_load", lambda: SimpleNamespace(Freight=freight))
+    runtime.freight()
+    for option in OPTIONS:
+        if option.store and option.default is not None:
+            assert given[option.store].pop(option.setting) == option.default
+    assert given == {"file": {}, "s3": {}}
 
 
 def test_the_core_takes_every_store_setting(box: Box) -> None:
@@ -383,7 +402,7 @@ def test_the_check_at_import_raises_nothing(
 
 
 def test_the_provider_info_fits_airflows_schema() -> None:
-    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema = importlib.import_module("jsonschema")  # Of Airflow's environment.
 
     import airflow
 
