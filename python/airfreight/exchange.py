@@ -225,8 +225,11 @@ def _by_airflow(value: Any, cls: type) -> str:
         name = values.class_name(type(back)).removeprefix("builtins.")
         raise Unsupported(cls, f"it would come back as {name}")
     # (A frame in a field has no one truth value: the comparison raises, and that refuses it too.)
-    if any(hasattr(cls, name) for name in _WITH_FIELDS) and back != value:
-        raise Unsupported(cls, "its fields would come back changed")
+    if any(hasattr(cls, name) for name in _WITH_FIELDS):
+        if back != value:
+            raise Unsupported(cls, "its fields would come back changed")
+    elif vars(object)["__eq__"] is not getattr(cls, "__eq__", None) and back != value:
+        raise Unsupported(cls, "it would come back changed")
     return text
 
 

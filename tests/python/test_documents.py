@@ -348,6 +348,9 @@ def test_pendulum_is_left_to_airflow(box: Box) -> None:
     back = box.pull(stored(row))
     assert back == value
     assert type(back["when"]) is pendulum.DateTime
+    # Airflow's serializer would make UTC of no zone.
+    with pytest.raises(TypeError, match="would come back changed"):
+        box.push([pendulum.naive(2026, 1, 1)])
 
 
 # Frames that Airflow's serializer takes and gives back as something else.
