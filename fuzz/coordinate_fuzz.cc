@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "airfreight/coordinate.h"
+#include "airfreight/store.h"
 #include "check.h"
 
 namespace {

@@ -17,11 +17,6 @@ namespace airfreight {
 /// refuse names above 255 bytes (limits.h NAME_MAX), and stores that keep files need room for a
 /// suffix.
 inline constexpr size_t kMaxPartBytes = 200;
-/// Longest key: the limit of S3 (docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html)
-/// and of Google Cloud Storage.
-inline constexpr size_t kMaxKeyBytes = 1024;
-/// Longest prefix that leaves room for five parts, a by-hand name and an extension.
-inline constexpr size_t kMaxPrefixBytes = 150;
 
 /// \brief Which one of a task's instances, in the form that the Airflow release has.
 struct Instance {

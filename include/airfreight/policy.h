@@ -9,16 +9,14 @@
 #include <string_view>
 
 #include "airfreight/coordinate.h"
+#include "airfreight/digest.h"
 #include "airfreight/result.h"
 
 namespace airfreight {
 
-enum class DigestKind { kCrc32c, kSha256 };
-
 /// What is decided for one value.
 struct Decision {
   std::string store = "default";  ///< Name of the store to write to.
-  int64_t threshold = 32768;      ///< Bytes of JSON that stay in the row; 0: none; -1: everything.
   DigestKind digest = DigestKind::kCrc32c;
   uint64_t max_bytes = 0;  ///< Largest object that may be pushed; 0: only the store's limit.
 };

@@ -21,6 +21,12 @@
 
 namespace airfreight {
 
+/// Longest key: the limit of S3 (docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html)
+/// and of Google Cloud Storage.
+inline constexpr size_t kMaxKeyBytes = 1024;
+/// Longest prefix that leaves room for five parts, a by-hand name and an extension.
+inline constexpr size_t kMaxPrefixBytes = 150;
+
 /// \brief How long an operation may take and whether it is still wanted. Passed down every call.
 struct Context {
   using Clock = std::chrono::steady_clock;
@@ -66,8 +72,10 @@ struct GetOptions {
 
 struct ObjectInfo {
   std::string key;
-  uint64_t size = 0;          ///< Of the whole object.
-  std::string version;        ///< Opaque; equal versions mean equal writes. S3: the ETag, quoted.
+  uint64_t size = 0;  ///< Of the whole object.
+  /// Opaque. Equal versions mean equal bytes; equal writes too, except on S3, whose version is the
+  /// ETag (quoted): two writes of the same bytes may share one.
+  std::string version;
   Metadata metadata;          ///< Empty from List.
   int64_t modified_unix = 0;  ///< Seconds since 1970, 0 when the store does not say.
 };
@@ -86,7 +94,6 @@ struct Capabilities {
   bool conditional_put = true;          ///< Condition is honoured by Put, atomically.
   bool conditional_remove = true;       ///< Condition is honoured by Remove, atomically.
   uint64_t max_put_bytes = UINT64_MAX;  ///< Largest body of one Put.
-  bool shared_between_hosts = true;     ///< Another machine with the same settings sees it.
 };
 
 /// \brief A place for objects, below a root and a prefix that belong to the store object.

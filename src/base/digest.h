@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "airfreight/bytes.h"
-#include "airfreight/policy.h"
+#include "airfreight/digest.h"
 
 namespace airfreight {
 

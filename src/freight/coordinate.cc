@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "airfreight/store.h"
 #include "base/digest.h"
 #include "base/hex.h"
 #include "base/percent.h"

@@ -11,6 +11,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "airfreight/store.h"
 namespace airfreight {
 namespace {
 

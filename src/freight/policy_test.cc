@@ -8,7 +8,6 @@ namespace {
 TEST(PolicyTest, DefaultsAreThoseOfTheDocumentation) {
   const Decision decision = Policy().Resolve({}, "json", 1);
   EXPECT_EQ(decision.store, "default");
-  EXPECT_EQ(decision.threshold, 32768);
   EXPECT_EQ(decision.digest, DigestKind::kCrc32c);
   EXPECT_EQ(decision.max_bytes, 0U);
 }
@@ -16,7 +15,6 @@ TEST(PolicyTest, DefaultsAreThoseOfTheDocumentation) {
 TEST(PolicyTest, GlobalSettingsHoldForEveryValue) {
   Decision defaults;
   defaults.store = "lake";
-  defaults.threshold = -1;
   defaults.digest = DigestKind::kSha256;
   defaults.max_bytes = 7;
   const Policy policy(defaults);
@@ -25,7 +23,6 @@ TEST(PolicyTest, GlobalSettingsHoldForEveryValue) {
     coordinate.dag = dag;
     const Decision decision = policy.Resolve(coordinate, "pandas.DataFrame", 1 << 30);
     EXPECT_EQ(decision.store, "lake");
-    EXPECT_EQ(decision.threshold, -1);
     EXPECT_EQ(decision.digest, DigestKind::kSha256);
     EXPECT_EQ(decision.max_bytes, 7U);
   }

@@ -9,7 +9,6 @@
 #include <system_error>
 #include <utility>
 
-#include "airfreight/coordinate.h"
 #include "base/utf8.h"
 
 namespace airfreight {

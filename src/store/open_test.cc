@@ -54,12 +54,5 @@ TEST(OpenStoreTest, SettingThatTheStoreDoesNotKnowIsRefused) {
   }
 }
 
-TEST(OpenStoreTest, OnlyASharedDirectoryClaimsToBe) {
-  EXPECT_FALSE((*OpenStore("file:///srv/xcom", {}))->capabilities().shared_between_hosts);
-  EXPECT_TRUE(
-      (*OpenStore("file:///srv/xcom", {{"shared", "True"}}))->capabilities().shared_between_hosts);
-  EXPECT_FALSE((*OpenStore("memory://name", {}))->capabilities().shared_between_hosts);
-}
-
 }  // namespace
 }  // namespace airfreight

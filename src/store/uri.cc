@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "airfreight/coordinate.h"
+#include "airfreight/store.h"
 #include "base/utf8.h"
 #include "store/checks.h"
 

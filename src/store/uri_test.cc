@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "airfreight/coordinate.h"
+#include "airfreight/store.h"
 #include "conformance/matchers.h"
 
 namespace airfreight {

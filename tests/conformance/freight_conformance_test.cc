@@ -123,6 +123,24 @@ TEST_P(FreightOnStoreTest, ZombieChangesNothingAndIsToldSo) {
   EXPECT_EQ(Get(*Process(), *retry), "retry");
 }
 
+// formats/reference.md, "Attempts": on S3 two writes of the same bytes share a version.
+TEST_P(FreightOnStoreTest, ZombieThatWroteTheSameBytesBeforeNeverMakesAWrongValue) {
+  const auto zombie = Process();
+  const auto first = Put(*zombie, "same", 1, kNoon);
+  ASSERT_TRUE(IsOk(first));
+  const auto retry = Put(*Process(), "same", 2, kNoon + kMinute);
+  ASSERT_TRUE(IsOk(retry));
+  const auto late = Put(*zombie, "other", 1, kNoon);
+  const std::string read = Get(*Process(), *retry);
+  if (late) {
+    EXPECT_EQ(read, "<Replaced>");
+    EXPECT_EQ(first->etag, retry->etag);
+  } else {
+    EXPECT_TRUE(IsError(late, ErrorCode::kSuperseded));
+    EXPECT_EQ(read, "same");
+  }
+}
+
 TEST_P(FreightOnStoreTest, ZombieOfARunThatWasClearedIsOlderThoughItsNumberIsTheSame) {
   if (!Ordered()) GTEST_SKIP() << "the store declares no conditions";
   const auto rerun = Put(*Process(), "rerun", 1, kNoon + kMinute);

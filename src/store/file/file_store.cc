@@ -114,11 +114,7 @@ class FileStore final : public ObjectStore {
 
   const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "file"; }
-  Capabilities capabilities() const override {
-    Capabilities capabilities;
-    capabilities.shared_between_hosts = settings_.shared;
-    return capabilities;
-  }
+  Capabilities capabilities() const override { return {}; }
 
   Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
                          const Context& context) override {

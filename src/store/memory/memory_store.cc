@@ -84,11 +84,7 @@ class MemoryStore final : public ObjectStore {
 
   const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "memory"; }
-  Capabilities capabilities() const override {
-    Capabilities capabilities;
-    capabilities.shared_between_hosts = false;
-    return capabilities;
-  }
+  Capabilities capabilities() const override { return {}; }
 
   Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
                          const Context& context) override {
