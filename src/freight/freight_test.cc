@@ -438,7 +438,7 @@ TEST_F(FreightTest, ReferenceWhoseUriIsNotItsCoordinatesIsOutOfScope) {
   EXPECT_THAT(counting_->Take(), IsEmpty());
 }
 
-TEST_F(FreightTest, StoreOfTheSameRootUnderAnotherNameIsRead) {  // Report L6.
+TEST_F(FreightTest, StoreOfTheSameRootUnderAnotherNameIsRead) {  // PrefectHQ/prefect#15794
   const auto reference = Put(*Process(), "value");
   ASSERT_TRUE(IsOk(reference));
   Freight renamed({{"primary", Open("memory://elsewhere")}, {"archive", counting_}}, {});

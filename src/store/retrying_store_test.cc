@@ -83,7 +83,7 @@ TEST_F(RetryingStoreTest, FailureThatMayPassIsTriedAgain) {
   EXPECT_EQ(attempts_, 3);
 }
 
-TEST_F(RetryingStoreTest, FailureForGoodIsReturnedAtOnceAndAsItIs) {  // Report J13.
+TEST_F(RetryingStoreTest, FailureForGoodIsReturnedAtOnceAndAsItIs) {  // Netflix/metaflow#953
   FailAlways(Failure(ErrorCode::kDenied, false));
   const auto put = Put();
   ASSERT_TRUE(IsError(put, ErrorCode::kDenied));
@@ -210,7 +210,7 @@ TEST_F(RetryingStoreTest, CancellingEndsAWait) {
   EXPECT_EQ(attempts_, 1);
 }
 
-TEST_F(RetryingStoreTest, EveryAttemptSendsTheWholeBody) {  // Report H3.
+TEST_F(RetryingStoreTest, EveryAttemptSendsTheWholeBody) {  // boto/boto3#3738
   failures_ = {Failure(ErrorCode::kUnavailable, true)};
   ASSERT_TRUE(IsOk(Put()));
   EXPECT_EQ(AsText(faulty_->Get("k", {}, {})->body.view()), "value");

@@ -32,7 +32,7 @@ TEST(StoreUriTest, BucketAndPrefix) {
   EXPECT_EQ(uri->FullKey("k/x"), "a/prefix/k/x");
 }
 
-TEST(StoreUriTest, EmptyPrefixIsLegalAndLeavesNoSlash) {  // Report L7.
+TEST(StoreUriTest, EmptyPrefixIsLegalAndLeavesNoSlash) {  // dagster-io/dagster#33490
   for (const char* text : {"s3://bucket", "s3://bucket/", "s3://bucket///"}) {
     const auto uri = ParseStoreUri(text);
     ASSERT_TRUE(IsOk(uri)) << text;
@@ -41,7 +41,7 @@ TEST(StoreUriTest, EmptyPrefixIsLegalAndLeavesNoSlash) {  // Report L7.
   }
 }
 
-TEST(StoreUriTest, ConnectionIsNoPartOfTheRoot) {  // Report A5.
+TEST(StoreUriTest, ConnectionIsNoPartOfTheRoot) {  // apache/airflow#39602
   const auto uri = ParseStoreUri("s3://my_conn@bucket/xcom/");
   ASSERT_TRUE(IsOk(uri));
   EXPECT_EQ(uri->connection, "my_conn");
@@ -95,7 +95,7 @@ TEST(StoreUriTest, PrefixThatLeavesNoRoomForKeysIsRefused) {
               HasSubstr("longer than 150 bytes"));
 }
 
-TEST(StoreUriTest, DirectoryBucketIsRefusedByItsName) {  // Report J11.
+TEST(StoreUriTest, DirectoryBucketIsRefusedByItsName) {  // qdrant/qdrant#9757
   EXPECT_THAT(Message("s3://b--use1-az4--x-s3/xcom"),
               AllOf(HasSubstr("S3 Express"), HasSubstr("not supported")));
 }

@@ -215,7 +215,7 @@ TEST_P(FreightOnStoreTest, PurgeRemovesTheReferencesOwnWriteOnly) {
   EXPECT_EQ(ObjectCount(), 0u);
 }
 
-TEST_P(FreightOnStoreTest, LostObjectIsNotFoundAndNamesItsPlace) {  // Report A1.
+TEST_P(FreightOnStoreTest, LostObjectIsNotFoundAndNamesItsPlace) {  // apache/airflow#39602
   const auto reference = Put(*Process(), "value", 1, kNoon);
   ASSERT_TRUE(IsOk(reference));
   ASSERT_EQ(Process()->Purge(*reference, {}).value(), true);

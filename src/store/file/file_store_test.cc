@@ -208,7 +208,7 @@ TEST_F(FileStoreTest, FileWhereAFolderIsNeededIsNamed) {
   EXPECT_TRUE(IsError(Put("b", "v", {}, Condition::Version("x")), ErrorCode::kConditionFailed));
 }
 
-TEST_F(FileStoreTest, MissingObjectNamesThisHostUnlessTheDirectoryIsShared) {  // Report E9.
+TEST_F(FileStoreTest, MissingObjectNamesThisHostUnlessTheDirectoryIsShared) {  // v6d-io/v6d#575
   const auto local = store_->Get("a/k", {}, {});
   ASSERT_TRUE(IsError(local, ErrorCode::kNotFound));
   EXPECT_THAT(local.error().message,
