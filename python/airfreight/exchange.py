@@ -442,6 +442,7 @@ def follow(fields: dict[str, Any]) -> Any:
     from airfreight.errors import CorruptError, Error, NewerFormatError
 
     kind = fields.get("_xcom_type")
+    _check_consistency(fields, kind)
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     try:
         data = runtime.freight().get(text)
@@ -461,6 +462,34 @@ def follow(fields: dict[str, Any]) -> Any:
         )
         wrong.name_xcom(fields)
         raise wrong from error
+
+
+def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
+    """Raises ForgedError when type, URI and store of a reference contradict each other.
+
+    An edited `_xcom_type` would otherwise give the bytes of a frame as the value.
+    """
+    from airfreight.errors import ForgedError
+    from airfreight.values import document
+
+    uri = fields.get("uri")
+    if not isinstance(kind, str) or not isinstance(uri, str):
+        return  # The core says which field is wrong.
+    codec = None if kind in (SERDE_TYPE, document.TYPE) else values.for_type(kind)
+    extension = codec.EXTENSION if codec is not None else document.EXTENSION
+    known = codec is not None or kind in (SERDE_TYPE, document.TYPE)
+    if known and not uri.endswith(f".{extension}"):
+        wrong = ForgedError(
+            f"the row says that the object is a {kind}, and its name does not end in .{extension}"
+        )
+    elif not uri.startswith(f"{fields['_xcom_backend']}://"):
+        wrong = ForgedError(
+            f"the row says {fields['_xcom_backend']!r}, and its URI names another kind of store"
+        )
+    else:
+        return
+    wrong.name_xcom(fields)
+    raise wrong
 
 
 def _decode(kind: Any, data: memoryview) -> Any:

@@ -19,6 +19,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+# `./dev soak` sets it: how many times as many generated values the property tests take.
+MANY = 20 if os.environ.get("AIRFREIGHT_SOAK") else 1
+
 # Before anything imports Airflow: it reads these when it is imported.
 _HOME = tempfile.mkdtemp(prefix="airfreight-tests-")
 atexit.register(shutil.rmtree, _HOME, ignore_errors=True)

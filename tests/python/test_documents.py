@@ -21,7 +21,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import Box, airflow_3, default, stored
+from tests.python.conftest import MANY, Box, airflow_3, default, stored
 
 import airfreight
 from airfreight import exchange, runtime
@@ -126,7 +126,9 @@ values = st.recursive(hashable | st.binary(max_size=8).map(bytearray), container
 
 
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=300 * MANY,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(value=values, threshold=st.sampled_from([0, 60, 32768]))
 def test_whatever_is_pushed_is_what_is_pulled(box: Box, value: Any, threshold: int) -> None:
@@ -134,7 +136,7 @@ def test_whatever_is_pushed_is_what_is_pulled(box: Box, value: Any, threshold: i
     assert same(box.through(value), value)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300 * MANY, deadline=None)
 @given(value=values)
 def test_plain_json_is_what_json_gives_back(value: Any) -> None:
     kind = json_.classify(value)

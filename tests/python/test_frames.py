@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.python.conftest import Box, stored
+from tests.python.conftest import MANY, Box, stored
 
 import airfreight
 from airfreight import runtime
@@ -256,6 +256,12 @@ def test_attrs_and_flags_come_back(box: Box) -> None:
         box.push(frame)
 
 
+def test_more_metadata_than_pyarrow_reads_by_itself_is_read(box: Box) -> None:
+    frame = pd.DataFrame({"a": [1]})
+    frame.attrs = {"x": "y" * 105_000_000}  # Above thrift_string_size_limit's default.
+    assert box.through(frame).attrs == frame.attrs
+
+
 def test_a_subclass_is_refused_with_the_conversion(box: Box) -> None:
     GeoDataFrame = type("GeoDataFrame", (pd.DataFrame,), {})  # noqa: N806
     with pytest.raises(TypeError, match=r"subclass of pandas\.DataFrame.*pandas\.DataFrame\(…\)"):
@@ -487,7 +493,7 @@ def frames(draw: Any) -> Any:
 
 
 @settings(
-    max_examples=150,
+    max_examples=150 * MANY,
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )

@@ -415,6 +415,17 @@ def test_an_object_of_another_type_than_the_row_says_is_an_error(box: Box) -> No
         box.pull(json.dumps(row).encode() if exchange.ROWS_ARE_BYTES else row)
 
 
+@pytest.mark.parametrize(
+    "change", [{"_xcom_type": "bytes"}, {"_xcom_type": "pandas.DataFrame"}, {"_xcom_backend": "s3"}]
+)
+def test_a_row_that_contradicts_itself_is_forged_and_nothing_is_read(
+    box: Box, change: dict[str, str]
+) -> None:
+    row = {**stored(box.fields(box.push({"x": ["y" * 40000]}))), **change}
+    with pytest.raises(airfreight.ForgedError):
+        box.pull(json.dumps(row).encode() if exchange.ROWS_ARE_BYTES else row)
+
+
 def test_a_store_that_was_moved_is_read_where_read_also_names_it(box: Box) -> None:
     row = stored(box.push(b"x"))
     old = f"file://{box.root}"

@@ -77,7 +77,13 @@ def decode(data: memoryview) -> pd.DataFrame:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(pa.BufferReader(pa.py_buffer(data)))
+    # The footer may hold more than pyarrow's 100 MB of text (long attrs, a million categories): its
+    # bytes are verified by now, so that its limits against hostile files do not serve here.
+    file = pq.ParquetFile(
+        pa.BufferReader(pa.py_buffer(data)),
+        thrift_string_size_limit=2**31 - 1,
+        thrift_container_size_limit=2**31 - 1,
+    )
     raw = (file.metadata.metadata or {}).get(_METADATA_KEY)
     if raw is None:
         raise ValueError("the Parquet file has no metadata of Airfreight's")

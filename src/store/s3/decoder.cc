@@ -49,6 +49,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     // (docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html).
     {"ConditionalRequestConflict", ErrorCode::kUnavailable, true, ""},
     {"OperationAborted", ErrorCode::kUnavailable, true, ""},
+    // A gateway over files (versitygw) that looks at a folder while its last object is removed. No
+    // key of ours is another's folder, so that it passes.
+    {"ExistingObjectIsDirectory", ErrorCode::kUnavailable, true, ""},
     {"PreconditionFailed", ErrorCode::kConditionFailed, false, ""},
     {"NotImplemented", ErrorCode::kUnsupported, false,
      "if it is about If-None-Match or If-Match, set [airfreight] s3_conditional_writes = never"},
@@ -57,6 +60,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"InvalidRange", ErrorCode::kInvalid, false, ""},
     {"InvalidBucketName", ErrorCode::kInvalid, false, ""},
     {"InvalidAccessKeyId", ErrorCode::kDenied, false,
+     "the store does not know this access key id: is it meant for another endpoint or account?"},
+    // versitygw's word for the same, with a 404.
+    {"XAdminUserNotFound", ErrorCode::kDenied, false,
      "the store does not know this access key id: is it meant for another endpoint or account?"},
     {"SignatureDoesNotMatch", ErrorCode::kDenied, false,
      "the secret access key does not belong to the access key id, or a proxy changes requests"},

@@ -94,6 +94,8 @@ INSTANTIATE_TEST_SUITE_P(
         {{kPut, 409, "ConditionalRequestConflict", true}, ErrorCode::kUnavailable, true},
         // A gateway over files has another object where this one's folder would be.
         {{kPut, 409, "ObjectParentIsFile"}, ErrorCode::kInvalid, false},
+        {{kPut, 409, "ExistingObjectIsDirectory"}, ErrorCode::kUnavailable, true},
+        {{kGet, 404, "XAdminUserNotFound"}, ErrorCode::kDenied, false},
         {{kPut, 409, ""}, ErrorCode::kUnavailable, true},
         {{kPut, 501, "NotImplemented", true}, ErrorCode::kUnsupported, false},
         // s3fs-fuse/s3fs-fuse#603: throttling with a code or without one, or within a success.
