@@ -33,6 +33,7 @@ def run(
     env: Mapping[str, str] | None = None,
     cwd: Path = ROOT,
     quiet: bool = False,
+    tail: int = 0,
 ) -> None:
     """Run a command and raise DevError when it fails.
 
@@ -41,23 +42,27 @@ def run(
         env: Variables on top of this process's own.
         cwd: Where to run it.
         quiet: Show its output only when it fails.
+        tail: Show the last lines of its output, all of it when it fails.
     """
     words = [str(word) for word in command]
+    captured = quiet or tail > 0
     if not quiet:
         print("$ " + shlex.join(words), flush=True)
     done = subprocess.run(
         words,
         cwd=cwd,
         env={**os.environ, **(env or {})},
-        stdout=subprocess.PIPE if quiet else None,
-        stderr=subprocess.STDOUT if quiet else None,
+        stdout=subprocess.PIPE if captured else None,
+        stderr=subprocess.STDOUT if captured else None,
         text=True,
         check=False,
     )
     if done.returncode != 0:
-        if quiet:
+        if captured:
             print(done.stdout, flush=True)
         raise DevError(f"failed with status {done.returncode}: {shlex.join(words)}")
+    if tail:
+        print("\n".join(done.stdout.splitlines()[-tail:]), flush=True)
 
 
 def output(command: Sequence[str | Path]) -> str:

@@ -108,11 +108,12 @@ def _ctest(preset: str) -> None:
     folder = build.configure_and_build(preset)
     installing.versitygw()
     # The unit tests need no server; the conformance suite runs against a real S3 server.
-    run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit"])
+    run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit"], tail=12)
     run(
         ["python3", "-m", "tests.servers.versitygw", "--bucket", "conformance", "--",
          "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance"],
         env=_server_env(),
+        tail=16,
     )  # fmt: skip
 
 
