@@ -43,7 +43,7 @@ CMAKE_PREFIX_PATH=$deps \
   CMAKE_BUILD_PARALLEL_LEVEL=${AIRFREIGHT_JOBS:-2} \
   CXXFLAGS="${CXXFLAGS:-} -ffile-prefix-map=$root=." \
   "$tools/bin/pip" wheel --quiet --no-deps --wheel-dir "$raw" \
-  -C build-dir="build/wheel/{wheel_tag}" -C cmake.define.AIRFREIGHT_STATIC_DEPS=ON .
+  --config-settings=build-dir="build/wheel/{wheel_tag}" --config-settings=cmake.define.AIRFREIGHT_STATIC_DEPS=ON .
 raw_wheel=("$raw"/airfreight-*.whl)
 
 # Stable ABI: no symbol of CPython beyond those that 3.10 promises.

@@ -212,6 +212,7 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   }
 
   std::string said = answer.document ? Clean(answer.document->message) : std::string();
+  while (said.ends_with('.')) said.pop_back();
   if (said.empty()) {
     switch (error.code) {
       case ErrorCode::kNotFound:
@@ -227,7 +228,6 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
         break;
     }
   }
-  while (said.ends_with('.')) said.pop_back();
   if (!said.empty() && !meaning.advice.empty()) said += ": ";
   error.message = said + std::string(meaning.advice);
   return error;
