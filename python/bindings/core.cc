@@ -250,6 +250,33 @@ class PyFreight {
   ForkLocal<Opened> freight_;
 };
 
+Body BodyOf(const std::vector<BytesLike>& segments) {
+  Body body;
+  for (const BytesLike& segment : segments) body.Append(View(segment));
+  return body;
+}
+Body BodyOf(const PySink& sink) { return sink.body(); }
+
+// `put` with its body as a `Source`; nanobind tells the two by the argument's type.
+template <typename Source>
+void DefinePut(nb::class_<PyFreight>& freight, const char* doc) {
+  freight.def(
+      "put",
+      [](PyFreight& self, const Coordinate& coordinate, const Source& body, std::string type,
+         std::string extension, std::string content_type, std::optional<int64_t> rows,
+         std::string summary, std::vector<std::pair<std::string, std::string>> columns,
+         int64_t attempt, int64_t started_micros) {
+        return self.Put(coordinate, BodyOf(body),
+                        {std::move(type), std::move(extension), std::move(content_type), rows,
+                         std::move(summary), std::move(columns)},
+                        {attempt, started_micros});
+      },
+      "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+      "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+      "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}), "attempt"_a = 0,
+      "started_micros"_a = 0, doc);
+}
+
 nb::dict ReferenceFields(const std::string& json) {
   const Reference reference = ValueOrRaise(Reference::Parse(json));
   nb::dict fields;
@@ -324,49 +351,20 @@ NB_MODULE(_core, module) {
       .def_prop_ro("closed", &PySink::closed)
       .def("getvalue", &PySink::GetValue, "A copy of all that was written.");
 
-  nb::class_<PyFreight>(module, "Freight",
-                        "Stores by name, the first of which is written to. Threads may share it; a "
-                        "forked child may use it.")
-      .def(nb::init<std::vector<StoreSpec>, const std::string&, uint64_t, std::string, double>(),
-           "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
-           "timeout"_a = 60.0,
-           "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
-           "that a request may be tried again.")
-      .def(
-          "put",
-          [](PyFreight& self, const Coordinate& coordinate, const std::vector<BytesLike>& body,
-             std::string type, std::string extension, std::string content_type,
-             std::optional<int64_t> rows, std::string summary,
-             std::vector<std::pair<std::string, std::string>> columns, int64_t attempt,
-             int64_t started_micros) {
-            Body all;
-            for (const BytesLike& segment : body) all.Append(View(segment));
-            return self.Put(coordinate, all,
-                            {std::move(type), std::move(extension), std::move(content_type), rows,
-                             std::move(summary), std::move(columns)},
-                            {attempt, started_micros});
-          },
-          "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
-          "attempt"_a = 0, "started_micros"_a = 0,
-          "Stores the bytes of a list of segments; returns the reference as JSON text.")
-      .def(
-          "put",
-          [](PyFreight& self, const Coordinate& coordinate, const PySink& body, std::string type,
-             std::string extension, std::string content_type, std::optional<int64_t> rows,
-             std::string summary, std::vector<std::pair<std::string, std::string>> columns,
-             int64_t attempt, int64_t started_micros) {
-            return self.Put(coordinate, body.body(),
-                            {std::move(type), std::move(extension), std::move(content_type), rows,
-                             std::move(summary), std::move(columns)},
-                            {attempt, started_micros});
-          },
-          "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
-          "attempt"_a = 0, "started_micros"_a = 0,
-          "Stores what a Sink gathered; returns the reference as JSON text.")
+  nb::class_<PyFreight> freight(
+      module, "Freight",
+      "Stores by name, the first of which is written to. Threads may share it; a "
+      "forked child may use it.");
+  freight.def(
+      nb::init<std::vector<StoreSpec>, const std::string&, uint64_t, std::string, double>(),
+      "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
+      "timeout"_a = 60.0,
+      "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
+      "that a request may be tried again.");
+  DefinePut<std::vector<BytesLike>>(
+      freight, "Stores the bytes of a list of segments; returns the reference as JSON text.");
+  DefinePut<PySink>(freight, "Stores what a Sink gathered; returns the reference as JSON text.");
+  freight
       .def("get", &PyFreight::GetBytes, "reference"_a,
            "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory "
            "that "

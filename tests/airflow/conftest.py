@@ -33,6 +33,26 @@ BACKEND = {"AIRFLOW__CORE__XCOM_BACKEND": "airfreight.XComBackend"}
 # Of a form that Airflow itself makes, with characters that a key must encode.
 RUN_ID = "manual__2026-01-01T00:00:00+00:00"
 
+# What the tasks of `dags/values.py` check of what they pull, on any store.
+VALUE_FACTS = (
+    "argument_frame",
+    "pulled_frame",
+    "pulled_array",
+    "pulled_bytes",
+    "pulled_json",
+    "multiple_outputs",
+    "whole_of_multiple_outputs",
+    "pull_of_several_tasks",
+    "expansion_over_a_large_list",
+    "mapped_length",
+    "mapped_first",
+    "mapped_last",
+    "mapped_slice",
+    "mapped_iteration",
+    "mapped_pull",
+    "mapped_pull_of_one",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("airflow")

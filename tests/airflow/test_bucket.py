@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
-from tests.airflow.conftest import BACKEND, DAGS, RUN_ID, DirectoryStore, Runs
+from tests.airflow.conftest import BACKEND, DAGS, RUN_ID, VALUE_FACTS, DirectoryStore, Runs
 from tests.airflow.harness import Airflow
 from tests.servers.versitygw import VersityGW
 
@@ -52,27 +52,7 @@ def on_s3(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Ite
             yield OnS3(airflow, server, store, runs)
 
 
-@pytest.mark.parametrize(
-    "fact",
-    [
-        "argument_frame",
-        "pulled_frame",
-        "pulled_array",
-        "pulled_bytes",
-        "pulled_json",
-        "multiple_outputs",
-        "whole_of_multiple_outputs",
-        "pull_of_several_tasks",
-        "expansion_over_a_large_list",
-        "mapped_length",
-        "mapped_first",
-        "mapped_last",
-        "mapped_slice",
-        "mapped_iteration",
-        "mapped_pull",
-        "mapped_pull_of_one",
-    ],
-)
+@pytest.mark.parametrize("fact", VALUE_FACTS)
 def test_what_a_task_pushed_is_what_another_gets(on_s3: OnS3, fact: str) -> None:
     assert on_s3.runs.trigger("values").holds(fact)
 

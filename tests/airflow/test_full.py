@@ -7,7 +7,7 @@ import urllib.parse
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.airflow.conftest import RUN_ID, DirectoryStore, Run, Runs, readable
+from tests.airflow.conftest import RUN_ID, VALUE_FACTS, DirectoryStore, Run, Runs, readable
 
 if TYPE_CHECKING:
     from tests.airflow.harness import Airflow, XComRow
@@ -33,27 +33,7 @@ def is_reference(row: XComRow) -> bool:
 # Values.
 
 
-@pytest.mark.parametrize(
-    "fact",
-    [
-        "argument_frame",
-        "pulled_frame",
-        "pulled_array",
-        "pulled_bytes",
-        "pulled_json",
-        "multiple_outputs",
-        "whole_of_multiple_outputs",
-        "pull_of_several_tasks",
-        "expansion_over_a_large_list",
-        "mapped_length",
-        "mapped_first",
-        "mapped_last",
-        "mapped_slice",
-        "mapped_iteration",
-        "mapped_pull",
-        "mapped_pull_of_one",
-    ],
-)
+@pytest.mark.parametrize("fact", VALUE_FACTS)
 def test_what_a_task_pushed_is_what_another_gets(values: Run, fact: str) -> None:
     assert values.holds(fact)
 
