@@ -41,6 +41,74 @@ struct NamedStore {
   std::shared_ptr<ObjectStore> store;
 };
 
+/// \brief How bytes move. One set for a process.
+struct TransferOptions {
+  /// What all transfers under way may hold together beside the values themselves; 0: what
+  /// DefaultMemoryBudget says. See `src/transfer/memory_budget.h`.
+  uint64_t memory_bytes = 0;
+  /// Task slots that share the machine's memory, for the default of `memory_bytes`.
+  int slots = 1;
+  /// Most requests at once for one value, and for one list of values.
+  int connections = 16;
+  /// Smallest part of an upload in parts; grows where a value would take too many of them.
+  uint64_t part_bytes = uint64_t{8} << 20;
+};
+
+/// \brief A value that is sent while it is still being made.
+///
+/// Gathers what is appended; nothing is requested while it fits one part. Beyond, parts go out in
+/// the background while more is appended, each from its own buffer.
+///
+/// Threads: one at a time; the requests run on threads of its own, which end with it. Ownership:
+/// copies what it is given; must not outlive its Freight. Blocking: Append where the memory budget
+/// is used up, Finish until the store has confirmed. The destructor abandons what was not finished
+/// (no part stays behind in the store, as far as that can be reached within seconds). Fork: of no
+/// use in a child; its destructor does nothing there. Errors: as Freight::Put; after one every call
+/// returns it.
+class ValueWriter {
+ public:
+  virtual ~ValueWriter() = default;
+  virtual Status Append(ByteView bytes, const Context& context) = 0;
+  /// Bytes appended so far.
+  virtual uint64_t size() const = 0;
+  /// CRC-32C of each block of kBlockBytes appended so far (the last may be shorter). What is appended
+  /// after the first call is the *tail*: the reference then carries the tail's own checksum, so that
+  /// an index which lies in the tail (Parquet's footer) can hold this table, and a reader can check
+  /// any range without the whole.
+  virtual std::vector<uint32_t> SealBlocks() = 0;
+  virtual Result<Reference> Finish(const ValueInfo& info, const Context& context) = 0;
+  /// Gives the value up: parts that were sent are removed.
+  virtual Status Abandon(const Context& context) = 0;
+};
+
+/// Granularity of checked partial reads.
+inline constexpr uint64_t kBlockBytes = uint64_t{64} << 10;
+
+/// \brief Ranges of the object of a reference.
+///
+/// Threads: may be shared. Ownership: must not outlive its Freight. Blocking, fork: as ObjectStore.
+/// Errors: as Freight::Get; Corrupt where a range does not have the checksum that it was written
+/// with. All ranges are of one version of the object: Replaced when it changes in between.
+class ValueReader {
+ public:
+  struct Range {
+    uint64_t offset = 0;
+    uint64_t length = 0;
+  };
+  virtual ~ValueReader() = default;
+  virtual uint64_t size() const = 0;
+  /// Where the tail begins (`size()` when the reference tells of none).
+  virtual uint64_t tail_offset() const = 0;
+  /// The tail, checked against the reference. One request.
+  virtual Result<Buffer> ReadTail(const Context& context) = 0;
+  /// Sets the table that ValueWriter::SealBlocks gave. Invalid when it does not fit the object.
+  virtual Status SetBlocks(std::vector<uint32_t> blocks) = 0;
+  /// Reads ranges at once, merged where they lie close, each checked by its blocks. Invalid before
+  /// SetBlocks, and for a range that reaches into the tail or beyond.
+  virtual Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
+                                           const Context& context) = 0;
+};
+
 /// \brief The facade.
 ///
 /// Threads: every method may be called from several at once. Ownership: shares the stores. Fork: as
@@ -48,7 +116,8 @@ struct NamedStore {
 /// with store and key, and messages that name the coordinate.
 class Freight {
  public:
-  Freight(std::vector<NamedStore> stores, Policy policy, std::string owner = {});
+  Freight(std::vector<NamedStore> stores, Policy policy, std::string owner = {},
+          TransferOptions transfer = {});
   Freight(const Freight&) = delete;
   Freight& operator=(const Freight&) = delete;
   ~Freight();
@@ -60,7 +129,34 @@ class Freight {
   Result<Reference> Put(const Coordinate& coordinate, const Body& body, const ValueInfo& info,
                         const Attempt& attempt, const Context& context);
 
-  /// Follows a reference: one GET. OutOfScope when it points outside the configured stores or its
+  /// As Put, for a value that is still to be made. The store and the key are decided now, by type
+  /// and extension (`info`'s in Finish must be the same). No request.
+  Result<std::unique_ptr<ValueWriter>> Open(const Coordinate& coordinate, const ValueInfo& info,
+                                            const Attempt& attempt);
+
+  /// One item of PutMany.
+  struct Item {
+    Coordinate coordinate;
+    Body body;
+    ValueInfo info;
+    Attempt attempt;
+  };
+  /// Puts each item, many at once; results in their order. Ends early only when cancelled.
+  std::vector<Result<Reference>> PutMany(const std::vector<Item>& items, const Context& context);
+
+  /// Gets each reference, many at once; results in their order. Ends early only when cancelled.
+  std::vector<Result<Buffer>> GetMany(const std::vector<Reference>& references,
+                                      const Context& context);
+
+  /// Writes the object of a reference to a file, in pieces: what is held meanwhile is the memory
+  /// budget's. The file appears under its name when it is complete and verified; one that is there
+  /// is replaced. Denied, Unavailable or Invalid when it cannot be written, naming the path.
+  Status GetToFile(const Reference& reference, const std::string& path, const Context& context);
+
+  /// Opens the object of a reference for reading parts of it. No request.
+  Result<std::unique_ptr<ValueReader>> OpenReader(const Reference& reference);
+
+  /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when it points outside the configured stores or its
   /// URI is not the one that its coordinate gives; NotFound, Corrupt, Replaced as they say.
   Result<Buffer> Get(const Reference& reference, const Context& context);
 

@@ -33,6 +33,12 @@ struct Reference {
   std::optional<int64_t> rows;  ///< For tabular values.
   uint64_t size_bytes = 0;      ///< Length of the object.
   std::string digest;           ///< "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes.
+  /// Where the tail begins that has a checksum of its own (`ValueWriter::SealBlocks`), and that.
+  struct Tail {
+    uint64_t offset = 0;
+    std::string digest;  ///< "crc32c:<8 hex>"
+  };
+  std::optional<Tail> tail;
   std::string etag;             ///< The store's version at the time of writing; a hint.
   std::string summary;          ///< One line for people.
   std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)

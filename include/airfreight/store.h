@@ -61,6 +61,8 @@ struct PutOptions {
   Condition condition;
   Metadata metadata;
   std::string content_type = "application/octet-stream";
+  /// Of the body, where the caller knows it: for stores that check what arrives.
+  std::optional<uint32_t> crc32c;
 };
 
 struct GetOptions {
@@ -85,6 +87,47 @@ struct GetResult {
   Buffer body;
 };
 
+/// \brief Where the bytes of a read go, in order, as they come.
+///
+/// Threads: called from the thread that reads. Errors: one that is returned ends the read and
+/// becomes its result; that is also how a reader that has enough stops.
+class ReadSink {
+ public:
+  virtual ~ReadSink() = default;
+  /// Once, before the first byte, and for an empty body too. `info.size` is the whole object's.
+  virtual Status Begin(const ObjectInfo& info) = 0;
+  virtual Status Write(ByteView bytes) = 0;
+};
+
+/// One part that a store has confirmed.
+struct UploadedPart {
+  int number = 0;  ///< From 1.
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t crc32c = 0;
+  std::string tag;  ///< What the store calls it (S3: its ETag).
+};
+
+/// \brief An object on its way to a store in parts; nothing is seen of it before Complete.
+///
+/// Threads: PutPart may be called from several at once, for different parts; the others by one, with
+/// no PutPart under way. Ownership: shares the store. The destructor makes no request: whoever does
+/// not complete an upload aborts it. Fork, blocking, errors: as ObjectStore.
+class PartUpload {
+ public:
+  virtual ~PartUpload() = default;
+  /// Sends one part; once more under the same number replaces it. `crc32c` is the body's. Every
+  /// part but the last has at least Capabilities::min_part_bytes.
+  virtual Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body,
+                                       uint32_t crc32c, const Context& context) = 0;
+  /// Makes the object of `parts`, which are ascending and without gaps. After ConditionFailed the
+  /// parts are still there: it may be called again with another condition.
+  virtual Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts,
+                                      const Condition& condition, const Context& context) = 0;
+  /// Gives the parts up. A success also where the store knows nothing of the upload any more.
+  virtual Status Abort(const Context& context) = 0;
+};
+
 struct ListPage {
   std::vector<ObjectInfo> objects;  ///< Ascending by key.
   std::string next_token;           ///< Empty on the last page.
@@ -94,6 +137,14 @@ struct Capabilities {
   bool conditional_put = true;          ///< Condition is honoured by Put, atomically.
   bool conditional_remove = true;       ///< Condition is honoured by Remove, atomically.
   uint64_t max_put_bytes = UINT64_MAX;  ///< Largest body of one Put.
+  /// StartUpload is there, with these limits. Without it a value has to fit one Put.
+  bool parts = false;
+  uint64_t min_part_bytes = 1;
+  uint64_t max_part_bytes = UINT64_MAX;
+  int max_parts = 10'000;
+  uint64_t max_object_bytes = UINT64_MAX;
+  /// Several requests at once move more than one does: true for what lies behind a network.
+  bool parallel = false;
 };
 
 /// \brief A place for objects, below a root and a prefix that belong to the store object.
@@ -124,6 +175,14 @@ class ObjectStore {
   /// Reads the object or a range of it. A body shorter than promised is an error, never a result.
   virtual Result<GetResult> Get(std::string_view key, const GetOptions& options,
                                 const Context& context) = 0;
+  /// As Get, with the bytes given to `sink` as they come. The default gathers them first.
+  virtual Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                                  const Context& context);
+  /// Begins an upload in parts of an object that `options` describe; its condition and checksum are
+  /// not looked at (Complete has a condition of its own). The default is Unsupported.
+  virtual Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key,
+                                                          const PutOptions& options,
+                                                          const Context& context);
   virtual Result<ObjectInfo> Head(std::string_view key, const Context& context) = 0;
   /// Removing what is not there is a success (as S3 has it), unless a condition asks for a version.
   virtual Status Remove(std::string_view key, const Condition& condition,

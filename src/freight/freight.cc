@@ -280,7 +280,8 @@ class Freight::Ledger {
   std::unordered_set<std::string> unconditional_;     // By root.
 };
 
-Freight::Freight(std::vector<NamedStore> stores, Policy policy, std::string owner)
+Freight::Freight(std::vector<NamedStore> stores, Policy policy, std::string owner,
+                 TransferOptions /*transfer*/)
     : stores_(std::move(stores)),
       policy_(std::move(policy)),
       owner_(std::move(owner)),
