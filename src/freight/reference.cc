@@ -199,14 +199,14 @@ Result<std::string> Reference::ToJson() const {
   head.Text(kDigest, digest);
   head.TextUnlessEmpty(kEtag, etag);
 
-  ObjectWriter tail;
-  tail.Text(kWritten, written);
-  tail.Text(kWrite, write);
-  tail.TextUnlessEmpty(kOwner, owner);
-  tail.TextUnlessEmpty(kSignature, signature);
+  ObjectWriter ending;
+  ending.Text(kWritten, written);
+  ending.Text(kWrite, write);
+  ending.TextUnlessEmpty(kOwner, owner);
+  ending.TextUnlessEmpty(kSignature, signature);
 
-  // Braces, and the comma before the tail.
-  const size_t fixed = head.members().size() + tail.members().size() + 3;
+  // Braces, and the comma before the ending.
+  const size_t fixed = head.members().size() + ending.members().size() + 3;
   size_t room = kMaxReferenceBytes > fixed ? kMaxReferenceBytes - fixed : 0;
   const auto take = [&room](size_t bytes) { room -= std::min(room, bytes); };
 
@@ -240,7 +240,7 @@ Result<std::string> Reference::ToJson() const {
   if (!shown.empty()) head.Text(kSummary, shown);
   if (!pairs.empty()) head.Json(kColumns, fmt::format("[{}]", fmt::join(pairs, ",")));
   if (cut) head.Json(kColumnsCut, "true");
-  std::string json = fmt::format("{{{},{}}}", head.members(), tail.members());
+  std::string json = fmt::format("{{{},{}}}", head.members(), ending.members());
   if (json.size() > kMaxParsedBytes) {
     return Fail(
         ErrorCode::kTooLarge,
