@@ -118,6 +118,8 @@ struct CurlTransport::Transfer {
   std::string ca_path;
   size_t segment = 0;  // Where in the body the next byte to send lies.
   size_t offset = 0;
+  bool answered = false;    // Something of an answer has come, be it an interim one.
+  bool lost_reuse = false;  // A connection from before failed without an answer.
 
   bool success() const { return response.status >= 200 && response.status < 300; }
 
@@ -128,6 +130,7 @@ struct CurlTransport::Transfer {
   }
 
   bool OnHeadLine(std::string_view line) {
+    answered = true;
     switch (parser.Feed(line)) {
       case HeadParser::Progress::kMore:
         return true;
@@ -279,6 +282,10 @@ Result<std::unique_ptr<CurlTransport::Handle>> CurlTransport::Take() {
       return handle;
     }
   }
+  return NewHandle();
+}
+
+Result<std::unique_ptr<CurlTransport::Handle>> CurlTransport::NewHandle() {
   AIRFREIGHT_RETURN_IF_ERROR(InitialiseCurl());
   auto handle = std::make_unique<Handle>();
   handle->easy = curl_easy_init();
@@ -421,9 +428,25 @@ Result<HttpResponse> CurlTransport::Run(Handle& handle, Transfer& transfer,
     return Fail(ErrorCode::kInternal, "libcurl ended a transfer without a result");
   }
   if (message->data.result != CURLE_OK) {
+    transfer.lost_reuse = LostReuse(handle, transfer, static_cast<int>(message->data.result));
     return Fail(Explain(handle, transfer, static_cast<int>(message->data.result)));
   }
   return std::move(transfer.response);
+}
+
+bool CurlTransport::LostReuse(const Handle& handle, const Transfer& transfer, int curl_code) {
+  switch (static_cast<CURLcode>(curl_code)) {
+    case CURLE_SEND_ERROR:
+    case CURLE_RECV_ERROR:
+    case CURLE_GOT_NOTHING:
+      break;
+    default:
+      return false;
+  }
+  long connects = 0;
+  return !transfer.answered && !transfer.error &&
+         curl_easy_getinfo(handle.easy, CURLINFO_NUM_CONNECTS, &connects) == CURLE_OK &&
+         connects == 0;
 }
 
 Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int curl_code) const {
@@ -479,14 +502,22 @@ Result<HttpResponse> CurlTransport::Perform(const HttpRequest& request, const Co
     return Fail(MakeError(ErrorCode::kCancelled, "cancelled before the request", false));
   }
   AIRFREIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Handle> handle, Take());
-  Transfer transfer{request, sink, {}, {}, {}, {}, {}};
-  const Status configured = Configure(*handle, transfer);
-  if (!configured) return Fail(configured.error());
-  Result<HttpResponse> response = Run(*handle, transfer, context);
-  // A handle that failed is not used again: its connection is of no use, and one whose look-up of a
-  // name failed refuses options from then on (libcurl 7.88).
-  if (response) Return(std::move(handle));
-  return response;
+  for (bool fresh = false;; fresh = true) {
+    Transfer transfer{request, sink, {}, {}, {}, {}, {}};
+    AIRFREIGHT_RETURN_IF_ERROR(Configure(*handle, transfer));
+    Result<HttpResponse> response = Run(*handle, transfer, context);
+    if (response) {
+      Return(std::move(handle));
+      return response;
+    }
+    // A handle that failed is not used again: its connection is of no use, and one whose look-up of
+    // a name failed refuses options from then on (libcurl 7.88).
+    if (fresh || !transfer.lost_reuse) return response;
+    // The server closed the connection while it lay idle, and the request met that on its way:
+    // which is no failure of the server, and so neither waited for nor counted. libcurl does the
+    // same, but not where the failure is one of sending. A new handle has no old connection.
+    AIRFREIGHT_ASSIGN_OR_RETURN(handle, NewHandle());
+  }
 }
 
 }  // namespace airfreight

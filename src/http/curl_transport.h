@@ -39,6 +39,10 @@ struct CurlTransportOptions {
 /// and puts it back: the last one used comes first, being the warmest. libcurl's multi interface
 /// drives each of them, since its easy one looks at cancellation only once a second.
 ///
+/// A request that fails on a kept connection before a byte of an answer has come is sent once more,
+/// at once, over a new one: the server closed the old one while it lay idle. The server may have
+/// seen the first all the same; what that means is for who knows the request.
+///
 /// Threads: Perform may be called from several at once; each then has its own connection. The pool
 /// is guarded by a mutex that no one holds while blocking. Ownership: keeps nothing of a request.
 /// Fork: a child must neither use nor destroy its parent's (`src/base/fork_local.h`). Nothing is
@@ -60,10 +64,12 @@ class CurlTransport final : public HttpTransport {
   struct Transfer;
 
   Result<std::unique_ptr<Handle>> Take();
+  static Result<std::unique_ptr<Handle>> NewHandle();
   void Return(std::unique_ptr<Handle> handle);
   Result<CaLocation> CaBundle();
   Status Configure(Handle& handle, Transfer& transfer);
   Result<HttpResponse> Run(Handle& handle, Transfer& transfer, const Context& context);
+  static bool LostReuse(const Handle& handle, const Transfer& transfer, int curl_code);
   Error Explain(const Handle& handle, const Transfer& transfer, int curl_code) const;
 
   const CurlTransportOptions options_;

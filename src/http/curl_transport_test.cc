@@ -115,7 +115,8 @@ TEST_F(CurlTransportTest, AHostThatDoesNotResolveIsRetryableEachTime) {
   }
 }
 
-// durch/rust-s3#405, apache/datafusion#10478: stores close idle connections after seconds.
+// durch/rust-s3#405, apache/datafusion#10478: stores close idle connections after seconds. The
+// client may have seen that when it sends its next request, or not yet.
 TEST_F(CurlTransportTest, AConnectionClosedWhileIdleIsReplacedUnseen) {
   TestServer server([](const SeenRequest&) {
     ScriptedReply reply = ScriptedReply::Http(200, {}, "ok");
@@ -128,9 +129,67 @@ TEST_F(CurlTransportTest, AConnectionClosedWhileIdleIsReplacedUnseen) {
     request.body.Append(AsBytes(text));
     const auto response = transport_.Perform(request, context_, nullptr);
     ASSERT_TRUE(response.has_value()) << response.error().ToString();
+    server.AwaitClosed(i + 1);
   }
   for (const SeenRequest& seen : server.requests()) EXPECT_EQ(seen.body, text);
   EXPECT_EQ(server.accepted(), 3);
+}
+
+TEST_F(CurlTransportTest, AConnectionResetUnderTheNextRequestIsReplacedUnseen) {
+  for (const size_t size : {0u, 10u, 300'000u, 8'000'000u}) {
+    for (const char* method : {"GET", "PUT", "POST", "DELETE"}) {
+      TestServer server([](const SeenRequest&) {
+        ScriptedReply reply = ScriptedReply::Http(200, {}, "ok");
+        reply.reset_next = true;
+        return reply;
+      });
+      const std::string text(size, 'z');
+      for (int i = 0; i < 3; ++i) {
+        HttpRequest request = Request(server, method);
+        request.body.Append(AsBytes(text));
+        BufferSink sink;
+        const auto response = transport_.Perform(request, context_, &sink);
+        ASSERT_TRUE(response.has_value()) << method << size << response.error().ToString();
+        EXPECT_EQ(AsText(sink.view()), "ok");
+      }
+      EXPECT_EQ(server.accepted(), 3);
+      ASSERT_EQ(server.requests().size(), 3u);
+      if (std::string_view(method).starts_with("P")) {
+        for (const SeenRequest& seen : server.requests()) EXPECT_TRUE(seen.body == text);
+      }
+    }
+  }
+}
+
+TEST_F(CurlTransportTest, AFreshConnectionThatFailsIsNotTriedAgainHere) {
+  TestServer server([](const SeenRequest& seen) {
+    ScriptedReply reply;
+    if (seen.connection == 0) reply = ScriptedReply::Http(200, {}, "ok");
+    reply.reset_next = seen.connection == 0;
+    reply.reset = seen.connection > 0;
+    return reply;
+  });
+  ASSERT_TRUE(transport_.Perform(Request(server), context_, nullptr).has_value());
+  const auto response = transport_.Perform(Request(server), context_, nullptr);
+  ASSERT_FALSE(response.has_value());
+  EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
+  EXPECT_TRUE(response.error().retryable);
+  EXPECT_EQ(server.accepted(), 2);
+}
+
+TEST_F(CurlTransportTest, AnAnswerThatHasBegunOnAKeptConnectionIsNotAskedForAgainHere) {
+  TestServer server([](const SeenRequest& seen) {
+    ScriptedReply reply = ScriptedReply::Http(200, {{"Content-Length", "10"}}, "", false);
+    reply.reset = seen.target == "/second";
+    if (!reply.reset) reply.bytes += "0123456789";
+    return reply;
+  });
+  ASSERT_TRUE(transport_.Perform(Request(server), context_, nullptr).has_value());
+  BufferSink sink;
+  const auto response = transport_.Perform(Request(server, "GET", "/second"), context_, &sink);
+  ASSERT_FALSE(response.has_value());
+  EXPECT_TRUE(response.error().retryable);
+  EXPECT_EQ(server.accepted(), 1);
 }
 
 TEST_F(CurlTransportTest, ALargeBodyIsSentFromItsSegmentsInOrder) {

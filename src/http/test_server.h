@@ -38,7 +38,10 @@ struct ScriptedReply {
   std::string bytes;   ///< Sent as they are. Empty: nothing is sent.
   bool close = false;  ///< Close the connection in good order afterwards.
   bool reset = false;  ///< Close it with a TCP reset afterwards.
-  bool hang = false;   ///< Keep it open and silent until the server is destroyed.
+  /// Answer, and reset the connection when the next request's first bytes arrive, unread: what a
+  /// client sees that reuses a connection just as the server gives it up.
+  bool reset_next = false;
+  bool hang = false;  ///< Keep it open and silent until the server is destroyed.
 
   static ScriptedReply Http(int status, const Headers& headers, std::string_view body,
                             bool with_length = true) {
@@ -90,6 +93,11 @@ class TestServer {
     return requests_;
   }
   int accepted() const { return accepted_; }
+  /// Returns when `count` connections have been closed by the script: their ends have then reached
+  /// the client's sockets.
+  void AwaitClosed(int count) const {
+    while (closed_ < count) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 
  private:
   static constexpr int kTick = 10;  // Milliseconds after which a waiting thread looks at stopping_.
@@ -119,6 +127,11 @@ class TestServer {
     return false;
   }
 
+  void AwaitBytes(int peer) const {
+    pollfd waiting{peer, POLLIN, 0};
+    while (!stopping_ && poll(&waiting, 1, kTick) <= 0) continue;
+  }
+
   void Serve(int peer, int number) {
     std::string buffer;
     bool open = true;
@@ -146,12 +159,17 @@ class TestServer {
       open = Send(peer, reply.bytes) && !reply.close && !reply.reset;
       while (reply.hang && !stopping_)
         std::this_thread::sleep_for(std::chrono::milliseconds(kTick));
-      if (reply.reset) {
+      if (reply.reset_next) {
+        AwaitBytes(peer);
+        open = false;
+      }
+      if (reply.reset || reply.reset_next) {
         const linger hard{1, 0};
         setsockopt(peer, SOL_SOCKET, SO_LINGER, &hard, sizeof(hard));
       }
     }
     close(peer);
+    ++closed_;
   }
 
   bool Send(int peer, std::string_view bytes) {
@@ -187,6 +205,7 @@ class TestServer {
   uint16_t port_ = 0;
   std::atomic<bool> stopping_{false};
   std::atomic<int> accepted_{0};
+  std::atomic<int> closed_{0};  // By the script.
   mutable std::mutex mutex_;
   std::vector<SeenRequest> requests_;
   std::vector<std::thread> connections_;
