@@ -201,4 +201,47 @@ uint32_t ExtendCrc32c(uint32_t crc, ByteView bytes) {
                                        : internal::ExtendCrc32cPortable(crc, bytes);
 }
 
+namespace {
+
+// Polynomials modulo that of CRC-32C, bits reversed as everywhere here: the highest bit is x^0.
+constexpr uint32_t kOne = uint32_t{1} << 31;
+
+constexpr uint32_t MultiplyByX(uint32_t a) {
+  return (a >> 1) ^ ((a & 1) != 0 ? internal::kPolynomial : 0);
+}
+
+constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
+  uint32_t product = 0;
+  for (uint32_t bit = kOne; bit != 0; bit >>= 1) {
+    if ((a & bit) != 0) product ^= b;
+    b = MultiplyByX(b);
+  }
+  return product;
+}
+
+// kPowers[k] is x^(8 * 2^k): moves a checksum over 2^k zero bytes.
+constexpr std::array<uint32_t, 64> MakePowers() {
+  std::array<uint32_t, 64> powers{};
+  uint32_t power = kOne;
+  for (int bit = 0; bit < 8; ++bit) power = MultiplyByX(power);
+  for (uint32_t& entry : powers) {
+    entry = power;
+    power = Multiply(power, power);
+  }
+  return powers;
+}
+constexpr std::array<uint32_t, 64> kPowers = MakePowers();
+
+}  // namespace
+
+Crc32cJoin::Crc32cJoin(uint64_t second_length) : second_length_(second_length), factor_(kOne) {
+  for (size_t k = 0; second_length != 0; ++k, second_length >>= 1) {
+    if ((second_length & 1) != 0) factor_ = Multiply(kPowers[k], factor_);
+  }
+}
+
+uint32_t Crc32cJoin::operator()(uint32_t first, uint32_t second) const {
+  return Multiply(factor_, first) ^ second;
+}
+
 }  // namespace airfreight

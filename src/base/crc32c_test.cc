@@ -116,5 +116,49 @@ TEST(Crc32cTest, EverySingleFlippedBitIsFound) {
   }
 }
 
+TEST(Crc32cTest, JoinedChecksumsOfPublishedAnswer) {
+  // "123456789" gives e3069283, the check value of CRC-32C, however it is cut.
+  const ByteView digits = AsBytes("123456789");
+  for (size_t cut = 0; cut <= digits.size(); ++cut) {
+    EXPECT_EQ(
+        Crc32cCombine(Crc32c(digits.first(cut)), Crc32c(digits.subspan(cut)), digits.size() - cut),
+        0xE3069283U)
+        << cut;
+  }
+}
+
+TEST(Crc32cTest, JoinedChecksumsAreThatOfTheWhole) {
+  const Bytes noise = Noise(200'000);
+  const ByteView all = noise;
+  std::mt19937_64 generator(7);
+  for (int round = 0; round < 300; ++round) {
+    const size_t begin = generator() % all.size();
+    const size_t cut = begin + generator() % (all.size() - begin);
+    const size_t end = cut + generator() % (all.size() - cut);
+    EXPECT_EQ(Crc32cCombine(Crc32c(all.subspan(begin, cut - begin)),
+                            Crc32c(all.subspan(cut, end - cut)), end - cut),
+              Crc32c(all.subspan(begin, end - begin)));
+  }
+}
+
+TEST(Crc32cTest, OneJoinServesAllRunsOfItsLength) {
+  const Bytes noise = Noise(100'000);
+  const Crc32cJoin join(1000);
+  uint32_t crc = 0;
+  for (size_t begin = 0; begin < noise.size(); begin += 1000) {
+    crc = join(crc, Crc32c(ByteView(noise).subspan(begin, 1000)));
+  }
+  EXPECT_EQ(crc, Crc32c(noise));
+}
+
+TEST(Crc32cTest, JoinOverTerabytesIsTheJoinOfItsParts) {
+  // What no test can compute directly: moving over 5 TiB at once, and over 5,120 times a GiB.
+  const uint64_t kGibibyte = uint64_t{1} << 30;
+  const Crc32cJoin over_one(kGibibyte);
+  uint32_t crc = 0x12345678;
+  for (int i = 0; i < 5 * 1024; ++i) crc = over_one(crc, 0);
+  EXPECT_EQ(Crc32cCombine(0x12345678, 0, 5 * 1024 * kGibibyte), crc);
+}
+
 }  // namespace
 }  // namespace airfreight

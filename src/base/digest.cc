@@ -80,12 +80,14 @@ void Digester::Update(const Body& body) {
 }
 
 std::string Digester::Finish() {
-  if (kind_ == DigestKind::kCrc32c) return fmt::format("{}{:08x}", kCrc32cName, crc_);
+  if (kind_ == DigestKind::kCrc32c) return Crc32cText(crc_);
   Sha256Value value;
   unsigned length = 0;
   Require(EVP_DigestFinal_ex(sha256_->evp.get(), AsUnsigned(value.data()), &length) == 1);
   return fmt::format("{}{}", kSha256Name, HexEncode(value));
 }
+
+std::string Crc32cText(uint32_t crc) { return fmt::format("{}{:08x}", kCrc32cName, crc); }
 
 std::string DigestOf(DigestKind kind, const Body& body) {
   Digester digester(kind);

@@ -5,6 +5,7 @@
 /// the two primitives below them that signing needs.
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -44,6 +45,9 @@ class Digester {
   uint32_t crc_ = 0;
   std::unique_ptr<Sha256Context> sha256_;
 };
+
+/// The text of a CRC-32C that was computed elsewhere: "crc32c:<8 hex>".
+std::string Crc32cText(uint32_t crc);
 
 /// The digest of a whole body.
 std::string DigestOf(DigestKind kind, const Body& body);

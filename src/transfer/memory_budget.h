@@ -3,8 +3,10 @@
 /// \file
 /// \brief What all transfers of a process may hold in memory together.
 
+#include <algorithm>
 #include <condition_variable>
 #include <cstdint>
+#include <list>
 #include <mutex>
 #include <string>
 
@@ -20,9 +22,9 @@ uint64_t DefaultMemoryBudget(int slots, const std::string& root = "/");
 
 /// \brief Bytes that may be taken and are given back.
 ///
-/// Threads: may be shared. Blocking: Take waits in the order of the callers until there is room, and
-/// polls `context.cancelled` every 100 ms meanwhile. A taking of more than all of it waits until
-/// nothing else is taken, so that one large transfer always goes on alone. Errors: Cancelled,
+/// Threads: may be shared. Blocking: Take waits in the order of the callers until there is room,
+/// and polls `context.cancelled` every 100 ms meanwhile. A taking of more than all of it waits
+/// until nothing else is taken, so that one large transfer always goes on alone. Errors: Cancelled,
 /// Timeout.
 class MemoryBudget {
  public:
@@ -60,12 +62,16 @@ class MemoryBudget {
  private:
   void Give(uint64_t bytes);
 
+  bool Fits(uint64_t bytes) const {
+    return taken_ == 0 || bytes <= capacity_ - std::min(capacity_, taken_);
+  }
+  Share Grant(uint64_t bytes);
+
   const uint64_t capacity_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   uint64_t taken_ = 0;
-  uint64_t next_ticket_ = 0;  // Callers are served in their order.
-  uint64_t serving_ = 0;
+  std::list<char> waiting_;  // One for each caller that waits, in the order in which they came.
 };
 
 }  // namespace airfreight
