@@ -67,6 +67,14 @@ class RetryingStore final : public ObjectStore {
                          const Context& context) override;
   Result<GetResult> Get(std::string_view key, const GetOptions& options,
                         const Context& context) override;
+  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                          const Context& context) override {
+    return inner_->Read(key, options, sink, context);
+  }
+  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
+                                                  const Context& context) override {
+    return inner_->StartUpload(key, options, context);
+  }
   Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,

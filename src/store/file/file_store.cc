@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -28,6 +30,8 @@ using posix::StatFile;
 
 // Ten times what 2,000 bytes of metadata take as lines: a larger file is none of ours.
 constexpr size_t kMaxSidecarBytes = 32768;
+// What a sink is given at once: what it does with it then happens in the processor's cache.
+constexpr size_t kReadPiece = size_t{512} << 10;
 // How often a reader may find that the file was replaced between its two looks.
 constexpr int kMaxReplacements = 100;
 
@@ -107,14 +111,20 @@ Result<std::optional<Sidecar>> ReadSidecar(int directory, std::string_view name,
   return ParseSidecar(text);
 }
 
-class FileStore final : public ObjectStore {
+class FileStore final : public ObjectStore, public std::enable_shared_from_this<FileStore> {
  public:
   FileStore(StoreUri uri, Settings settings)
       : uri_(std::move(uri)), root_(uri_.Root()), settings_(settings) {}
 
   const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "file"; }
-  Capabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override {
+    Capabilities capabilities;
+    capabilities.parts = true;
+    // off_t's; a file system may take less, and says so (EFBIG).
+    capabilities.max_object_bytes = static_cast<uint64_t>(INT64_MAX);
+    return capabilities;
+  }
 
   Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
                          const Context& context) override {
@@ -123,6 +133,14 @@ class FileStore final : public ObjectStore {
   Result<GetResult> Get(std::string_view key, const GetOptions& options,
                         const Context& context) override {
     return Here(key, DoGet(key, options, context));
+  }
+  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                          const Context& context) override {
+    return Here(key, DoRead(key, options, sink, context));
+  }
+  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
+                                                  const Context& context) override {
+    return Here(key, DoStartUpload(key, options, context));
   }
   Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
     return Here(key, DoHead(key, context));
@@ -153,26 +171,37 @@ class FileStore final : public ObjectStore {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
-    const Place place = Split(key);
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto root,
                                 posix::OpenRoot(uri_.directory, true, settings_.fsync));
-    AIRFREIGHT_ASSIGN_OR_RETURN(TemporaryFile object,
-                                TemporaryFile::Create(root->get(), place.folder, settings_.fsync));
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        TemporaryFile object,
+        TemporaryFile::Create(root->get(), Split(key).folder, settings_.fsync));
+    AIRFREIGHT_RETURN_IF_ERROR(posix::WriteAll(object.fd(), 0, body, context));
+    return Finish(root->get(), key, object, options, options.condition, context);
+  }
+
+  Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
+                                                    const Context& context) const;
+
+  // Makes what was written to `object` the object of `key`. When the condition does not hold, it
+  // may be called again.
+  Result<ObjectInfo> Finish(int root, std::string_view key, TemporaryFile& object,
+                            const PutOptions& options, const Condition& condition,
+                            const Context& context) const {
+    const Place place = Split(key);
     // A removal of the folder can no longer succeed: there is a file in it.
     const int folder = object.folder();
-    AIRFREIGHT_RETURN_IF_ERROR(posix::WriteAll(object.fd(), body, context));
     AIRFREIGHT_RETURN_IF_ERROR(object.Stamp());
     if (settings_.fsync) AIRFREIGHT_RETURN_IF_ERROR(posix::SyncFile(object.fd()));
 
     AIRFREIGHT_ASSIGN_OR_RETURN(TemporaryFile sidecar,
-                                TemporaryFile::Create(root->get(), place.folder, settings_.fsync));
+                                TemporaryFile::Create(root, place.folder, settings_.fsync));
     const std::string text = PrintSidecar({options.content_type, options.metadata});
-    AIRFREIGHT_RETURN_IF_ERROR(posix::WriteAll(sidecar.fd(), Body(text), context));
+    AIRFREIGHT_RETURN_IF_ERROR(posix::WriteAll(sidecar.fd(), 0, Body(text), context));
     if (settings_.fsync) AIRFREIGHT_RETURN_IF_ERROR(posix::SyncFile(sidecar.fd()));
 
-    AIRFREIGHT_ASSIGN_OR_RETURN(
-        const struct stat written,
-        Publish(root->get(), key, place.name, object, sidecar, options.condition, context));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const struct stat written, Publish(root, key, place.name, object,
+                                                                   sidecar, condition, context));
     if (settings_.fsync) AIRFREIGHT_RETURN_IF_ERROR(posix::SyncDirectory(folder));
     return Describe(key, written, options.metadata);
   }
@@ -227,6 +256,25 @@ class FileStore final : public ObjectStore {
     AIRFREIGHT_RETURN_IF_ERROR(posix::ReadAll(opened.file.get(), range.offset,
                                               {result.body.data(), result.body.size()}, context));
     return result;
+  }
+
+  Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
+                            const Context& context) const {
+    AIRFREIGHT_ASSIGN_OR_RETURN(Opened opened, Open(key, context));
+    if (!options.if_version.empty() && options.if_version != opened.info.version) {
+      return Fail(ErrorCode::kConditionFailed, "the object has changed");
+    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(const Range range, ClipRange(options, opened.info.size));
+    AIRFREIGHT_RETURN_IF_ERROR(sink.Begin(opened.info));
+    AIRFREIGHT_ASSIGN_OR_RETURN(Buffer piece,
+                                Buffer::Allocate(std::min<uint64_t>(range.length, kReadPiece)));
+    for (uint64_t done = 0; done < range.length; done += piece.size()) {
+      piece.Resize(std::min<uint64_t>(range.length - done, piece.capacity()));
+      AIRFREIGHT_RETURN_IF_ERROR(posix::ReadAll(opened.file.get(), range.offset + done,
+                                                {piece.data(), piece.size()}, context));
+      AIRFREIGHT_RETURN_IF_ERROR(sink.Write(piece.view()));
+    }
+    return std::move(opened.info);
   }
 
   Result<ObjectInfo> DoHead(std::string_view key, const Context& context) const {
@@ -337,10 +385,99 @@ class FileStore final : public ObjectStore {
             std::move(metadata), file.st_mtime};
   }
 
+  friend class FileUpload;
+
   const StoreUri uri_;
   const std::string root_;
   const Settings settings_;
 };
+
+// Parts are written where they belong in a hidden file, which becomes the object as that of a Put
+// does.
+class FileUpload final : public PartUpload {
+ public:
+  FileUpload(std::shared_ptr<const FileStore> store, Descriptor root, TemporaryFile object,
+             std::string_view key, PutOptions options)
+      : store_(std::move(store)),
+        root_(std::move(root)),
+        object_(std::move(object)),
+        key_(key),
+        options_(std::move(options)) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return store_->Here(key_, DoPutPart(number, offset, body, crc32c, context));
+  }
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return store_->Here(key_, DoComplete(parts, condition, context));
+  }
+  Status Abort(const Context& /*context*/) override {
+    if (object_) {
+      object_.reset();
+      FileStore::RemoveEmptyFolders(root_.get(), Split(key_).folder);
+    }
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> Ended() {
+    return Fail(ErrorCode::kNotFound, "the upload was completed or given up before");
+  }
+
+  Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                                 const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    if (!object_) return Ended();
+    if (number < 1 || number > store_->capabilities().max_parts) {
+      return Fail(ErrorCode::kInvalid, fmt::format("there is no part {}", number));
+    }
+    AIRFREIGHT_RETURN_IF_ERROR(posix::WriteAll(object_->fd(), offset, body, context));
+    return UploadedPart{number, offset, body.size(), crc32c, fmt::format("{}", offset)};
+  }
+
+  Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                                const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    if (!object_) return Ended();
+    uint64_t size = 0;
+    int number = 0;
+    for (const UploadedPart& part : parts) {
+      if (part.number != ++number || part.offset != size) {
+        return Fail(ErrorCode::kInvalid,
+                    fmt::format("part {} is not what follows the ones before it", part.number));
+      }
+      size += part.size;
+    }
+    // A part that was replaced by a shorter one may have reached further. A hole that no part has
+    // filled cannot be: the parts above tile the file.
+    if (ftruncate(object_->fd(), static_cast<off_t>(size)) != 0) {
+      return FailErrno("setting the object's length");
+    }
+    auto info = store_->Finish(root_.get(), key_, *object_, options_, condition, context);
+    if (info) object_.reset();
+    return info;
+  }
+
+  const std::shared_ptr<const FileStore> store_;
+  const Descriptor root_;
+  std::optional<TemporaryFile> object_;  // Nothing once the upload has ended.
+  const std::string key_;
+  const PutOptions options_;
+};
+
+Result<std::unique_ptr<PartUpload>> FileStore::DoStartUpload(std::string_view key,
+                                                             const PutOptions& options,
+                                                             const Context& context) const {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_ASSIGN_OR_RETURN(auto root, posix::OpenRoot(uri_.directory, true, settings_.fsync));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      TemporaryFile object, TemporaryFile::Create(root->get(), Split(key).folder, settings_.fsync));
+  return std::make_unique<FileUpload>(shared_from_this(), *std::move(root), std::move(object), key,
+                                      options);
+}
 
 }  // namespace
 

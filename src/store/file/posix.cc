@@ -217,11 +217,11 @@ Result<std::optional<struct stat>> StatFile(int directory, const std::string& na
   return found;
 }
 
-Status WriteAll(int fd, const Body& body, const Context& context) {
+Status WriteAll(int fd, uint64_t start, const Body& body, const Context& context) {
   const std::vector<ByteView>& segments = body.segments();
   size_t index = 0;   // The first segment that is not wholly written,
   size_t within = 0;  // and how much of it is.
-  off_t offset = 0;
+  auto offset = static_cast<off_t>(start);
   while (index < segments.size()) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     std::array<iovec, kMaxSegments> pieces;

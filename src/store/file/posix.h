@@ -58,8 +58,8 @@ Result<std::optional<Descriptor>> OpenBelow(int root, std::string_view path, boo
 /// anything else but a regular file is Invalid for a writer and nothing for a reader.
 Result<std::optional<struct stat>> StatFile(int directory, const std::string& name);
 
-/// Writes all of `body` from the file's start, polling `context` between pieces.
-Status WriteAll(int fd, const Body& body, const Context& context);
+/// Writes all of `body` at `offset` of the file, polling `context` between pieces.
+Status WriteAll(int fd, uint64_t offset, const Body& body, const Context& context);
 
 /// Fills `to` from `offset`, polling `context` between pieces. Corrupt when the file ends before.
 Status ReadAll(int fd, uint64_t offset, std::span<std::byte> to, const Context& context);

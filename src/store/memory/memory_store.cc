@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/fork_local.h"
 #include "store/checks.h"
 
@@ -18,6 +19,8 @@ namespace {
 
 // How much is copied between two looks at the caller's wishes: some milliseconds' worth.
 constexpr size_t kPiece = size_t{16} << 20;
+// What a sink is given at once: what it does with it then happens in the processor's cache.
+constexpr size_t kReadPiece = size_t{512} << 10;
 
 struct Object {
   Buffer bytes;
@@ -73,10 +76,131 @@ bool Holds(const Condition& condition, const Object* current) {
   return false;
 }
 
+Result<Buffer> Copied(const Body& body, const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(Buffer bytes, Buffer::Allocate(body.size()));
+  bytes.Resize(body.size());
+  std::byte* to = bytes.data();
+  for (const ByteView segment : body.segments()) {
+    AIRFREIGHT_RETURN_IF_ERROR(Copy(to, segment, context));
+    to += segment.size();
+  }
+  return bytes;
+}
+
 ObjectInfo Describe(std::string_view key, const Object& object) {
   return {std::string(key), object.bytes.size(), object.version, object.metadata,
           object.modified_unix};
 }
+
+// Makes `object` that of a key, where the condition holds.
+Status Publish(const std::string& name, const std::string& full_key,
+               const std::shared_ptr<Object>& object, const Condition& condition) {
+  const auto space = FindSpace(name);
+  const std::lock_guard lock(space->mutex);
+  const auto found = space->objects.find(full_key);
+  if (!Holds(condition, found == space->objects.end() ? nullptr : found->second.get())) {
+    return Fail(ErrorCode::kConditionFailed, "the object is not what the write was to replace");
+  }
+  object->version = fmt::format("\"{}\"", ++space->writes);
+  space->objects.insert_or_assign(full_key, object);
+  return {};
+}
+
+// Parts in memory. As strict as a server is, since it is what the callers of uploads are tested on.
+class MemoryUpload final : public PartUpload {
+ public:
+  MemoryUpload(const StoreUri& uri, std::string root, std::string_view key, PutOptions options)
+      : space_(uri.bucket),
+        root_(std::move(root)),
+        key_(key),
+        full_key_(uri.FullKey(key)),
+        options_(std::move(options)) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return Place(DoPutPart(number, offset, body, crc32c, context));
+  }
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return Place(DoComplete(parts, condition, context));
+  }
+  Status Abort(const Context& /*context*/) override {
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    parts_.clear();
+    return {};
+  }
+
+ private:
+  struct Part {
+    UploadedPart told;
+    Buffer bytes;
+  };
+
+  template <typename T>
+  Result<T> Place(Result<T> result) const {
+    if (!result) return Fail(Located(std::move(result).error(), root_, key_));
+    return result;
+  }
+  static tl::unexpected<Error> Ended() {
+    return Fail(ErrorCode::kNotFound, "the upload was completed or given up before");
+  }
+
+  Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                                 const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    if (number < 1 || number > Capabilities().max_parts) {
+      return Fail(ErrorCode::kInvalid, fmt::format("there is no part {}", number));
+    }
+    Part part;
+    AIRFREIGHT_ASSIGN_OR_RETURN(part.bytes, Copied(body, context));
+    if (Crc32c(part.bytes.view()) != crc32c) {
+      return Fail(ErrorCode::kCorrupt, "the part is not what its checksum says");
+    }
+    const std::lock_guard lock(mutex_);
+    if (ended_) return Ended();
+    part.told = {number, offset, body.size(), crc32c, fmt::format("{}-{}", number, ++writes_)};
+    UploadedPart told = part.told;
+    parts_.insert_or_assign(number, std::move(part));
+    return told;
+  }
+
+  Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                                const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    const std::lock_guard lock(mutex_);
+    if (ended_) return Ended();
+    Body whole;
+    int number = 0;
+    for (const UploadedPart& part : parts) {
+      const auto found = parts_.find(part.number);
+      if (part.number != ++number || found == parts_.end() || found->second.told.tag != part.tag ||
+          part.offset != whole.size()) {
+        return Fail(ErrorCode::kInvalid,
+                    fmt::format("part {} is not what follows the ones before it", part.number));
+      }
+      whole.Append(found->second.bytes.view());
+    }
+    auto object = std::make_shared<Object>();
+    AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Copied(whole, context));
+    object->metadata = options_.metadata;
+    object->modified_unix = std::time(nullptr);
+    AIRFREIGHT_RETURN_IF_ERROR(Publish(space_, full_key_, object, condition));
+    ended_ = true;
+    parts_.clear();
+    return Describe(key_, *object);
+  }
+
+  const std::string space_;
+  const std::string root_;
+  const std::string key_;
+  const std::string full_key_;
+  const PutOptions options_;
+  std::mutex mutex_;
+  std::map<int, Part> parts_;
+  uint64_t writes_ = 0;
+  bool ended_ = false;
+};
 
 class MemoryStore final : public ObjectStore {
  public:
@@ -84,7 +208,11 @@ class MemoryStore final : public ObjectStore {
 
   const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "memory"; }
-  Capabilities capabilities() const override { return {}; }
+  Capabilities capabilities() const override {
+    Capabilities capabilities;
+    capabilities.parts = true;
+    return capabilities;
+  }
 
   Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
                          const Context& context) override {
@@ -93,6 +221,14 @@ class MemoryStore final : public ObjectStore {
   Result<GetResult> Get(std::string_view key, const GetOptions& options,
                         const Context& context) override {
     return Place(key, DoGet(key, options, context));
+  }
+  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                          const Context& context) override {
+    return Place(key, DoRead(key, options, sink, context));
+  }
+  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
+                                                  const Context& context) override {
+    return Place(key, DoStartUpload(key, options, context));
   }
   Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
     auto object = Find(key, context);
@@ -120,41 +256,56 @@ class MemoryStore final : public ObjectStore {
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
     auto object = std::make_shared<Object>();
-    AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Buffer::Allocate(body.size()));
-    object->bytes.Resize(body.size());
-    std::byte* to = object->bytes.data();
-    for (const ByteView segment : body.segments()) {
-      AIRFREIGHT_RETURN_IF_ERROR(Copy(to, segment, context));
-      to += segment.size();
-    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Copied(body, context));
     object->metadata = options.metadata;
     object->modified_unix = std::time(nullptr);
-
-    const auto space = FindSpace(uri_.bucket);
-    const std::lock_guard lock(space->mutex);
-    const std::string full_key = uri_.FullKey(key);
-    const auto found = space->objects.find(full_key);
-    if (!Holds(options.condition, found == space->objects.end() ? nullptr : found->second.get())) {
-      return Fail(ErrorCode::kConditionFailed, "the object is not what the write was to replace");
-    }
-    object->version = fmt::format("\"{}\"", ++space->writes);
-    space->objects.insert_or_assign(full_key, object);
+    AIRFREIGHT_RETURN_IF_ERROR(Publish(uri_.bucket, uri_.FullKey(key), object, options.condition));
     return Describe(key, *object);
   }
 
-  Result<GetResult> DoGet(std::string_view key, const GetOptions& options, const Context& context) {
-    AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, Find(key, context));
+  Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
+                                                    const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+    return std::make_unique<MemoryUpload>(uri_, root_, key, options);
+  }
+
+  // The object, and the part of it that is asked for.
+  Result<std::shared_ptr<const Object>> FindRange(std::string_view key, const GetOptions& options,
+                                                  const Context& context, Range* range) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(auto object, Find(key, context));
     if (!options.if_version.empty() && options.if_version != object->version) {
       return Fail(ErrorCode::kConditionFailed, "the object has changed");
     }
-    AIRFREIGHT_ASSIGN_OR_RETURN(const Range range, ClipRange(options, object->bytes.size()));
+    AIRFREIGHT_ASSIGN_OR_RETURN(*range, ClipRange(options, object->bytes.size()));
+    return object;
+  }
+
+  Result<GetResult> DoGet(std::string_view key, const GetOptions& options, const Context& context) {
+    Range range;
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, FindRange(key, options, context, &range));
     GetResult result;
     result.info = Describe(key, *object);
-    AIRFREIGHT_ASSIGN_OR_RETURN(result.body, Buffer::Allocate(range.length));
-    result.body.Resize(range.length);
-    AIRFREIGHT_RETURN_IF_ERROR(Copy(
-        result.body.data(), object->bytes.view().subspan(range.offset, range.length), context));
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        result.body,
+        Copied(Body(object->bytes.view().subspan(range.offset, range.length)), context));
     return result;
+  }
+
+  Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
+                            const Context& context) {
+    Range range;
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, FindRange(key, options, context, &range));
+    AIRFREIGHT_RETURN_IF_ERROR(sink.Begin(Describe(key, *object)));
+    ByteView rest = object->bytes.view().subspan(range.offset, range.length);
+    while (!rest.empty()) {
+      AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+      const ByteView piece = rest.first(std::min(rest.size(), kReadPiece));
+      AIRFREIGHT_RETURN_IF_ERROR(sink.Write(piece));
+      rest = rest.subspan(piece.size());
+    }
+    return Describe(key, *object);
   }
 
   Status DoRemove(std::string_view key, const Condition& condition, const Context& context) {
