@@ -11,6 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, final
 
+from tests.servers.process import end
+
 if TYPE_CHECKING:
     from bench.backends import Backend, Server
 
@@ -68,11 +70,7 @@ class Worker:
         trace: TracebackType | None,
     ) -> None:
         self._pipe.close()
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end(self._process)
 
     def call(self, verb: str, **arguments: Any) -> Any:
         """Let it do one thing; RefusedError when the backend does not take the type."""

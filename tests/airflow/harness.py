@@ -26,7 +26,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -35,6 +34,8 @@ import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
+
+from tests.servers.process import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -71,13 +72,6 @@ class XComRow:
     def value(self) -> Any:
         """The decoded JSON of `raw`."""
         return json.loads(self.raw)
-
-
-def free_port() -> int:
-    """A TCP port on the loopback address that nothing listens on at this moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
 
 
 def find_program(name: str, patterns: Iterable[str], package: str) -> str:

@@ -165,14 +165,24 @@ TEST_P(StoreTest, MetadataComesBackFromGetAndHead) {
   EXPECT_EQ(got->info.metadata, metadata);
 }
 
-TEST_P(StoreTest, TwoThousandBytesOfMetadataFit) {
+// Ten entries of so many bytes together, names included.
+Metadata MetadataOf(size_t bytes) {
   Metadata metadata;
-  for (int i = 0; i < 10; ++i) {
-    metadata["entry-" + std::to_string(i)] = std::string(193, static_cast<char>('a' + i));
+  for (size_t i = 0; i < 10; ++i) {
+    const std::string name = "entry-" + std::to_string(i);
+    metadata[name] = std::string(bytes / 10 - name.size(), static_cast<char>('a' + i));
   }
-  size_t bytes = 0;
-  for (const auto& [name, value] : metadata) bytes += name.size() + value.size();
-  ASSERT_EQ(bytes, 2000u);
+  return metadata;
+}
+
+TEST_P(StoreTest, TwoThousandBytesOfMetadataFit) {
+  Metadata metadata = MetadataOf(2000);
+  if (Lacks("2000-bytes-of-metadata")) {
+    // Refused before anything is written, and told from a fault that may be tried again.
+    EXPECT_TRUE(IsError(Write(store(), "a/b", "value", {}, metadata), ErrorCode::kInvalid));
+    EXPECT_EQ(Read(store(), "a/b"), "<NotFound>");
+    metadata = MetadataOf(1900);
+  }
   ASSERT_TRUE(IsOk(Write(store(), "a/b", "value", {}, metadata)));
   const auto head = store().Head("a/b", {});
   ASSERT_TRUE(IsOk(head));
@@ -380,7 +390,14 @@ TEST_P(StoreTest, PutsAndRemovalsInOneFolderDoNotDisturbEachOther) {
     threads.emplace_back([&, i] {
       const std::string key = "d/r/t/map_-1/" + std::to_string(i);
       for (int step = 0; step < 15; ++step) {
-        ASSERT_TRUE(IsOk(Write(store(), key, key)));
+        auto written = Write(store(), key, key);
+        for (int again = 0; !written && again < 100 && Lacks("puts-beside-removals"); ++again) {
+          // Its own race of folders that come and go: named, and nothing is written.
+          ASSERT_TRUE(IsError(written, ErrorCode::kDenied));
+          ASSERT_EQ(Read(store(), key), "<NotFound>");
+          written = Write(store(), key, key);
+        }
+        ASSERT_TRUE(IsOk(written));
         ASSERT_EQ(Read(store(), key), key);
         ASSERT_TRUE(IsOk(store().Remove(key, Condition::None(), {})));
       }

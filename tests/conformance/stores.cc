@@ -49,6 +49,7 @@ void StoreTest::SetUp() {
     if (auto endpoint = Environment("AIRFREIGHT_TEST_S3_ENDPOINT")) {
       settings_["endpoint_url"] = *endpoint;
     }
+    if (auto ca = Environment("AIRFREIGHT_TEST_S3_CA")) settings_["ca_bundle"] = *ca;
   }
   store_ = Reopen();
   ASSERT_NE(store_, nullptr);
@@ -64,6 +65,12 @@ void StoreTest::TearDown() {
       (void)store_->Remove(object.key, Condition::None(), {});
     }
   }
+}
+
+bool StoreTest::Lacks(std::string_view what) const {
+  if (GetParam().name != "s3") return false;
+  const std::string all = "," + Environment("AIRFREIGHT_TEST_S3_LACKS").value_or("") + ",";
+  return all.find("," + std::string(what) + ",") != std::string::npos;
 }
 
 std::shared_ptr<ObjectStore> StoreTest::Reopen() const {

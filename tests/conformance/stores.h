@@ -9,6 +9,7 @@
 #include <memory>
 #include <ostream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "airfreight/store.h"
@@ -32,7 +33,9 @@ std::string NameOf(const testing::TestParamInfo<Registration>& info);
 ///
 /// The S3 registration reads its server from the environment: AIRFREIGHT_TEST_S3 (a store URI, e.g.
 /// `s3://bucket/tests`), AIRFREIGHT_TEST_S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-/// AWS_REGION. Without it the tests fail, unless AIRFREIGHT_TEST_SKIP_S3=1 says that this is meant.
+/// AWS_REGION, AIRFREIGHT_TEST_S3_CA (a file with its CA), AIRFREIGHT_TEST_S3_LACKS (see Lacks).
+/// `tests/servers` sets them. Without the first the tests fail, unless AIRFREIGHT_TEST_SKIP_S3=1
+/// says that this is meant.
 class StoreTest : public testing::TestWithParam<Registration> {
  protected:
   void SetUp() override;
@@ -42,6 +45,10 @@ class StoreTest : public testing::TestWithParam<Registration> {
   std::shared_ptr<ObjectStore> Reopen() const;
   /// The same server or directory, another prefix.
   std::shared_ptr<ObjectStore> OpenNeighbour() const;
+
+  /// Whether this server is known to do without something; the names are those of
+  /// tests/servers/README.md. A test that asks asserts what the server does instead.
+  bool Lacks(std::string_view what) const;
 
   ObjectStore& store() { return *store_; }
   const std::shared_ptr<ObjectStore>& shared_store() const { return store_; }

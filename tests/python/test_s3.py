@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from tests.python.conftest import Box, stored
 from tests.servers.counting_proxy import CountingProxy
-from tests.servers.versitygw import VersityGW, find_binary
+from tests.servers.versitygw import VersityGW
 
 import airfreight
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.s3
 @pytest.fixture(scope="module")
 def server() -> Iterator[VersityGW]:
     try:
-        find_binary()
+        VersityGW.find_binary()
     except FileNotFoundError as error:
         pytest.fail(f"{error}: the server that these tests need is made by ./dev setup")
     with VersityGW(bucket="bucket") as running:

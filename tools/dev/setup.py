@@ -7,9 +7,16 @@ import shutil
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.servers.minio import MinIO
+from tests.servers.versitygw import VersityGW
 
 from tools import airflow_env
 from tools.dev.base import BIN, BUILD, ROOT, DevError, output, run, say
+
+if TYPE_CHECKING:
+    from tests.servers.s3_server import S3Server
 
 # Debian 12 package names, by what needs them.
 APT_GROUPS = {
@@ -25,7 +32,6 @@ APT_GROUPS = {
         "redis-server", "procps",
     ),
 }  # fmt: skip
-VERSITYGW = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
 
 def apt(groups: Iterable[str]) -> None:
@@ -67,13 +73,25 @@ def go() -> Path:
     return venv / "bin" / "go"
 
 
-def versitygw() -> Path:
-    """The S3 server of the tests, built from the Go module proxy (two minutes, once)."""
-    binary = BIN / "versitygw"
-    if not binary.exists():
+def s3_server(kind: type[S3Server]) -> Path:
+    """An S3 server of the tests, built from the Go module proxy (some minutes, once)."""
+    binary = BIN / kind.PROGRAM
+    stamp = BIN / f".{kind.PROGRAM}"
+    if not binary.exists() or not stamp.exists() or stamp.read_text() != kind.MODULE:
         BIN.mkdir(parents=True, exist_ok=True)
-        run([go(), "install", VERSITYGW], env={"GOBIN": str(BIN)}, quiet=True)
+        run([go(), "install", kind.MODULE], env={"GOBIN": str(BIN)}, quiet=True)
+        stamp.write_text(kind.MODULE)
     return binary
+
+
+def versitygw() -> Path:
+    """The server that nearly all tests use."""
+    return s3_server(VersityGW)
+
+
+def minio() -> Path:
+    """The second one, for the conformance suite."""
+    return s3_server(MinIO)
 
 
 def airflow_venv(version: str, wheel: Path) -> Path:
@@ -94,3 +112,4 @@ def everything() -> None:
     apt(APT_GROUPS)
     tools_venv()
     versitygw()
+    minio()

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import argparse
 from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.servers.minio import MinIO
+from tests.servers.versitygw import VersityGW
 
 from tools.dev import build, docs, lint
 from tools.dev import setup as installing
 from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, Stages, run, say
+
+if TYPE_CHECKING:
+    from tests.servers.s3_server import S3Server
 
 # The releases that the whole suite runs on, and those that a push–pull–map DAG runs on.
 AIRFLOW_FULL = ("3.3.2", "2.11.2")
@@ -64,7 +72,7 @@ def soak(arguments: argparse.Namespace) -> int:
     installing.everything()
     stages = Stages()
     stages.stage("analyzer", partial(lint.tidy, analyze=True))
-    stages.stage("core", lambda: _ctest("release"))
+    stages.stage("core", lambda: _ctest("release", second_server=True))
     stages.stage("core-repeated", _repeat)
     stages.stage("fuzz", partial(_fuzz, 600))
     for version in AIRFLOW_FULL:
@@ -78,7 +86,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("setup", installing.everything)
     stages.stage("lint", _lint)
     stages.stage("clang-tidy", lint.tidy)
-    stages.stage("core", lambda: _ctest("debug"))
+    stages.stage("core", lambda: _ctest("debug", second_server=True))
     stages.stage("core-asan", lambda: _ctest("asan"))
     stages.stage("core-tsan", lambda: _ctest("tsan"))
     stages.stage("fuzz", partial(_fuzz, 10))
@@ -94,7 +102,7 @@ def test(arguments: argparse.Namespace) -> int:
 
 
 def _server_env() -> dict[str, str]:
-    return {"AIRFREIGHT_VERSITYGW": str(BIN / "versitygw")}
+    return {kind.VARIABLE: str(BIN / kind.PROGRAM) for kind in (VersityGW, MinIO)}
 
 
 def _lint() -> None:
@@ -104,14 +112,24 @@ def _lint() -> None:
     docs.check()
 
 
-def _ctest(preset: str) -> None:
+def _ctest(preset: str, *, second_server: bool = False) -> None:
     folder = build.configure_and_build(preset)
     installing.versitygw()
     # The unit tests need no server; the conformance suite runs against a real S3 server.
     run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit"], tail=12)
+    _conformance(folder, VersityGW)
+    if second_server:
+        installing.minio()
+        _conformance(folder, MinIO, "--tls")
+
+
+def _conformance(folder: Path, server: type[S3Server], *options: str) -> None:
+    # Only what has an S3 server behind it is of another server's concern.
+    which = ["-R", "/s3( |$)"] if server is not VersityGW else []
     run(
-        ["python3", "-m", "tests.servers.versitygw", "--bucket", "conformance", "--",
-         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance"],
+        ["python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
+         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance", "--no-tests=error",
+         *which],
         env=_server_env(),
         tail=16,
     )  # fmt: skip
@@ -167,6 +185,7 @@ def _debootstrap() -> None:
 
 def _server_tests() -> None:
     installing.versitygw()
+    installing.minio()
     run([TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/servers"], env=_server_env())
 
 

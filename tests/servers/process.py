@@ -1,0 +1,102 @@
+"""Processes that tests start: found, given a port, watched while they come up, ended as a group."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+_END_SECONDS = 10.0
+
+
+def free_port() -> int:
+    """A TCP port of 127.0.0.1 that nothing listens on at this moment.
+
+    Another process may take it before it is bound: whoever starts a server tries again.
+    """
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def find_binary(name: str, *, variable: str, module: str) -> Path:
+    """A server's executable: where `variable` says, in `build/bin`, or on the `PATH`.
+
+    Args:
+        name: of the program.
+        variable: of the environment; what it names has to be there.
+        module: the Go module that it is built from.
+
+    Raises:
+        FileNotFoundError: it is in none of these; the message says how to get it.
+    """
+    named = os.environ.get(variable)
+    if named:
+        if os.access(named, os.X_OK):
+            return Path(named)
+        raise FileNotFoundError(f"{variable} names {named!r}, which is no executable")
+    built = REPOSITORY / "build" / "bin" / name
+    if os.access(built, os.X_OK):
+        return built
+    found = shutil.which(name)
+    if found:
+        return Path(found)
+    raise FileNotFoundError(
+        f"{name}, an S3 server of the tests, is not installed: run `./dev setup`, or "
+        f"`GOBIN={built.parent} go install {module}`"
+    )
+
+
+def end(process: subprocess.Popen[bytes], seconds: float = _END_SECONDS) -> None:
+    """Waits for a process that was asked to end; kills it when the time is over."""
+    try:
+        process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class Daemon:
+    """A process in a group of its own, with its output in a file.
+
+    Attributes:
+        log: what it has said.
+    """
+
+    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+        self.log = log
+        with log.open("wb") as output:
+            self._process = subprocess.Popen(
+                list(command), env=dict(environment), stdin=subprocess.DEVNULL, stdout=output,
+                stderr=output, start_new_session=True,
+            )  # fmt: skip
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Its process id, which is its group's too."""
+        return self._process.pid
+
+    def said(self, last: int = 2000) -> str:
+        """The end of its output."""
+        return self.log.read_bytes().decode(errors="replace")[-last:]
+
+    def kill(self) -> None:
+        """Ends it with whatever it started; may be called again."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
