@@ -128,8 +128,8 @@ def _conformance(folder: Path, server: type[S3Server], *options: str) -> None:
     which = ["-R", "/s3( |$)"] if server is not VersityGW else []
     run(
         ["python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
-         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance", "--no-tests=error",
-         *which],
+         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance",
+         "--no-tests=error", *which],
         env=_server_env(),
         tail=16,
     )  # fmt: skip
