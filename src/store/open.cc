@@ -1,16 +1,16 @@
 // OpenStore: from a URI and settings to a store in its layers.
 
+#include "store/open.h"
+
 #include <chrono>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
 
-#include "airfreight/store.h"
 #include "store/checks.h"
 #include "store/file/file_store.h"
 #include "store/memory/memory_store.h"
-#include "store/retrying_store.h"
 #include "store/s3/s3_store.h"
 #include "store/uri.h"
 
@@ -31,6 +31,11 @@ Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSe
 
 Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
                                                const StoreSettings& settings) {
+  return OpenStore(uri, settings, RetryHooks::Real());
+}
+
+Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri, const StoreSettings& settings,
+                                               RetryHooks hooks) {
   AIRFREIGHT_ASSIGN_OR_RETURN(const StoreUri parsed, ParseStoreUri(uri));
   StoreSettings rest = settings;
   RetryOptions retry;
@@ -42,7 +47,7 @@ Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
                                                           retry.max_attempts, 0, kMostAttempts));
   auto store = OpenBare(parsed, rest);
   if (!store) return Fail(Located(std::move(store).error(), parsed.Root(), {}));
-  return std::make_shared<RetryingStore>(std::move(store).value(), retry);
+  return std::make_shared<RetryingStore>(std::move(store).value(), retry, std::move(hooks));
 }
 
 }  // namespace airfreight

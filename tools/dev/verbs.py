@@ -115,8 +115,8 @@ def _lint() -> None:
 def _ctest(preset: str, *, second_server: bool = False) -> None:
     folder = build.configure_and_build(preset)
     installing.versitygw()
-    # The unit tests need no server; the conformance suite runs against a real S3 server.
-    run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit"], tail=12)
+    # Unit tests and fault cases need no server; the conformance suite runs against real ones.
+    run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit|faults"], tail=12)
     _conformance(folder, VersityGW)
     if second_server:
         installing.minio()

@@ -1,0 +1,422 @@
+#include "faults/runner.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+#include "airfreight/freight.h"
+#include "faults/fault_server.h"
+#include "faults/scripted_s3.h"
+#include "store/open.h"
+
+namespace airfreight::faults {
+namespace {
+
+using Seconds = std::chrono::duration<double>;
+
+constexpr char kKeyId[] = "AKIDEXAMPLE";
+constexpr char kSecret[] = "hunter2-is-secret";
+constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
+constexpr int64_t kMinute = 60'000'000;
+
+/// \brief A clock that only waiting moves on: what the retry layer waits costs no time.
+///
+/// Threads: may be shared.
+class VirtualClock {
+ public:
+  RetryHooks Hooks() {
+    return {[this] {
+              const std::lock_guard lock(mutex_);
+              return start_ + std::chrono::duration_cast<Context::Clock::duration>(waited_);
+            },
+            [this](Seconds wait) {
+              const std::lock_guard lock(mutex_);
+              waited_ += wait;
+              if (on_wait) on_wait();
+            },
+            // The middle of each range, so that waits are the same in every run.
+            [] { return 0.5; }};
+  }
+  double waited() const {
+    const std::lock_guard lock(mutex_);
+    return waited_.count();
+  }
+  void Reset() {
+    const std::lock_guard lock(mutex_);
+    waited_ = Seconds(0);
+  }
+
+  std::function<void()> on_wait;
+
+ private:
+  mutable std::mutex mutex_;
+  const Context::Clock::time_point start_ = Context::Clock::now();
+  Seconds waited_{0};
+};
+
+/// A folder for one case, removed at its end.
+class Folder {
+ public:
+  Folder() {
+    std::string pattern = std::filesystem::temp_directory_path() / "airfreight-fault-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  ~Folder() { std::filesystem::remove_all(path_); }
+  std::string operator/(std::string_view name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+void WriteCredentials(const std::string& path, const std::string& key_id) {
+  // As a whole or not at all: a reader must not meet half of it.
+  const std::string fresh = path + ".new";
+  std::ofstream(fresh) << "[default]\naws_access_key_id = " << key_id
+                       << "\naws_secret_access_key = " << kSecret << "\n";
+  std::filesystem::rename(fresh, path);
+}
+
+void SetEnvironment(const std::string& credentials_path) {
+  for (const char* name :
+       {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
+        "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
+        "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "http_proxy", "HTTP_PROXY", "all_proxy",
+        "ALL_PROXY"}) {
+    unsetenv(name);
+  }
+  setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
+  setenv("AWS_CONFIG_FILE", "/dev/null", 1);
+  setenv("AWS_SHARED_CREDENTIALS_FILE", credentials_path.c_str(), 1);
+}
+
+const Coordinate& TheCoordinate() {
+  static const Coordinate coordinate{"d", "r", "t", Instance::Map(-1), "k", {}};
+  return coordinate;
+}
+
+ValueInfo Info() {
+  ValueInfo info;
+  info.type = "bytes";
+  info.extension = "bin";
+  return info;
+}
+
+/// What an action came to.
+struct Outcome {
+  std::optional<Error> error;
+  std::optional<std::string> bytes;
+  std::string expected;  ///< Bytes that a read is to give.
+  std::optional<bool> removed;
+};
+
+template <typename T>
+Outcome OutcomeOf(const Result<T>& result) {
+  Outcome outcome;
+  if (!result) outcome.error = result.error();
+  return outcome;
+}
+
+class Run {
+ public:
+  explicit Run(const Case& fault_case) : case_(fault_case) {
+    SetEnvironment(case_.credentials.empty() ? "/dev/null" : credentials_path_);
+    if (!case_.credentials.empty()) WriteCredentials(credentials_path_, case_.credentials);
+    if (case_.refuse_first) {
+      clock_.on_wait = [this] { server_.Listen(); };
+    } else {
+      server_.Listen();
+    }
+  }
+
+  std::string Do() {
+    for (const Action& action : case_.before) {
+      if (const Outcome outcome = Perform(action); outcome.error) {
+        return fmt::format("before: {}", outcome.error->ToString());
+      }
+    }
+    uncounted_ = server_.request_count();
+    connections_before_ = server_.connections();
+    clock_.Reset();
+    script_.Start();
+    for (size_t i = 0; i < case_.actions.size(); ++i) {
+      Check(fmt::format("actions[{}]", i), Perform(case_.actions[i]), case_.actions[i].expect);
+    }
+    processes_.clear();  // Whatever is done in the background has ended now.
+    CheckRequests();
+    differences_ += script_.Unused();
+    CheckCounts();
+    return differences_;
+  }
+
+ private:
+  struct Process {
+    std::shared_ptr<ObjectStore> store;
+    std::unique_ptr<Freight> freight;
+  };
+  struct Pushed {
+    Reference reference;
+    std::string value;
+  };
+
+  template <typename... Args>
+  void Differ(fmt::format_string<Args...> format, Args&&... args) {
+    differences_ += fmt::format(format, std::forward<Args>(args)...) + "\n";
+  }
+
+  Result<Process*> Open(int number) {
+    Process& process = processes_[number];
+    if (process.store != nullptr) return &process;
+    StoreSettings settings = {{"endpoint_url", server_.url()}, {"region", "us-east-1"}};
+    if (case_.credentials.empty()) {
+      settings["access_key_id"] = kKeyId;
+      settings["secret_access_key"] = kSecret;
+    }
+    for (const auto& [name, value] : case_.settings) {
+      if (value) {
+        settings[name] = *value;
+      } else {
+        settings.erase(name);
+      }
+    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(process.store,
+                                OpenStore("s3://bucket/xcom", settings, clock_.Hooks()));
+    TransferOptions transfer;
+    transfer.connections = case_.connections;
+    transfer.part_bytes = case_.part_bytes;
+    process.freight = std::make_unique<Freight>(std::vector<NamedStore>{{"default", process.store}},
+                                                Policy(), std::string(), transfer);
+    return &process;
+  }
+
+  Context MakeContext(const Action& action) {
+    Context context;
+    if (action.cancel_after) {
+      const size_t enough = *action.cancel_after;
+      context.cancelled = [this, enough] { return server_.request_count() - uncounted_ >= enough; };
+    }
+    if (action.deadline) {
+      context.deadline =
+          clock_.Hooks().now() +
+          std::chrono::duration_cast<Context::Clock::duration>(Seconds(*action.deadline));
+    }
+    return context;
+  }
+
+  Outcome Perform(const Action& action) {
+    const auto process = Open(action.process);
+    if (!process) return OutcomeOf(process);
+    const Context context = MakeContext(action);
+    switch (action.verb) {
+      case Action::Verb::kPush:
+      case Action::Verb::kStream:
+      case Action::Verb::kPull:
+      case Action::Verb::kToFile:
+      case Action::Verb::kPurge:
+        return OnFreight(*(*process)->freight, action, context);
+      default:
+        return OnStore(*(*process)->store, action, context);
+    }
+  }
+
+  Outcome OnStore(ObjectStore& store, const Action& action, const Context& context) {
+    switch (action.verb) {
+      case Action::Verb::kPut: {
+        const std::string value = ValueOf(action.size, action.seed);
+        PutOptions options;
+        options.condition = {action.condition, version_};
+        const auto put = store.Put("k", Body(value), options, context);
+        if (put) {
+          version_ = put->version;
+          put_ = value;
+        }
+        return OutcomeOf(put);
+      }
+      case Action::Verb::kGet: {
+        GetOptions options;
+        options.offset = action.offset.value_or(0);
+        options.length = action.length;
+        if (action.condition == Condition::Kind::kVersion) options.if_version = version_;
+        const auto got = store.Get("k", options, context);
+        Outcome outcome = OutcomeOf(got);
+        if (got) outcome.bytes = std::string(AsText(got->body.view()));
+        outcome.expected = put_.substr(std::min<uint64_t>(options.offset, put_.size()),
+                                       action.length.value_or(std::string::npos));
+        return outcome;
+      }
+      case Action::Verb::kHead:
+        return OutcomeOf(store.Head("k", context));
+      case Action::Verb::kRemove:
+        return OutcomeOf(store.Remove("k", {action.condition, version_}, context));
+      default:
+        return OutcomeOf(store.List("", "", 1000, context));
+    }
+  }
+
+  Result<Reference> Push(Freight& freight, const Action& action, const std::string& value,
+                         const Context& context) {
+    const Attempt attempt{action.attempt, kNoon + action.minute * kMinute};
+    if (action.verb == Action::Verb::kPush) {
+      return freight.Put(TheCoordinate(), Body(value), Info(), attempt, context);
+    }
+    return Fail(ErrorCode::kUnsupported, "streams are not wired up yet");
+  }
+
+  Outcome OnFreight(Freight& freight, const Action& action, const Context& context) {
+    if (action.verb == Action::Verb::kPush || action.verb == Action::Verb::kStream) {
+      const std::string value = ValueOf(action.size, action.seed);
+      const auto reference = Push(freight, action, value, context);
+      if (reference) pushed_.push_back({*reference, value});
+      return OutcomeOf(reference);
+    }
+    const size_t which = action.of.value_or(pushed_.size() - 1);
+    if (which >= pushed_.size()) {
+      return OutcomeOf(Status(Fail(ErrorCode::kInternal, "the case has no such push")));
+    }
+    const Pushed& pushed = pushed_[which];
+    Outcome outcome;
+    if (action.verb == Action::Verb::kPurge) {
+      const auto removed = freight.Purge(pushed.reference, context);
+      outcome = OutcomeOf(removed);
+      if (removed) outcome.removed = *removed;
+    } else {
+      const auto got = freight.Get(pushed.reference, context);
+      outcome = OutcomeOf(got);
+      if (got) outcome.bytes = std::string(AsText(got->view()));
+    }
+    outcome.expected = pushed.value;
+    return outcome;
+  }
+
+  void Check(const std::string& where, const Outcome& outcome, const Expectation& expect) {
+    if (!outcome.error) {
+      if (expect.error) Differ("{}: a success, not {}", where, ErrorCodeName(*expect.error));
+      const std::string& expected = expect.text ? *expect.text : outcome.expected;
+      if (outcome.bytes && *outcome.bytes != expected) {
+        Differ("{}: A WRONG VALUE: {} bytes that are not the {} expected", where,
+               outcome.bytes->size(), expected.size());
+      }
+      if (expect.removed != outcome.removed) Differ("{}: removed differs", where);
+      return;
+    }
+    const Error& error = *outcome.error;
+    const std::string said = error.ToString();
+    if (said.find(kSecret) != std::string::npos) Differ("{}: the secret is in the message", where);
+    if (!expect.error) return Differ("{}: {}", where, said);
+    if (error.code != *expect.error) {
+      Differ("{}: not {} but {}", where, ErrorCodeName(*expect.error), said);
+    }
+    for (const std::string& text : expect.message) {
+      if (error.message.find(text) == std::string::npos) {
+        Differ("{}: '{}' is not in: {}", where, text, said);
+      }
+    }
+    for (const std::string& text : expect.message_without) {
+      if (error.message.find(text) != std::string::npos) {
+        Differ("{}: '{}' is in: {}", where, text, said);
+      }
+    }
+    if (expect.retryable && error.retryable != *expect.retryable) {
+      Differ("{}: retryable is {}", where, error.retryable);
+    }
+    if (expect.http_status && error.http_status != *expect.http_status) {
+      Differ("{}: the status is {}", where, error.http_status);
+    }
+    if (expect.service_code && error.service_code != *expect.service_code) {
+      Differ("{}: the service's code is '{}'", where, error.service_code);
+    }
+    if (expect.request_id && error.request_id != *expect.request_id) {
+      Differ("{}: the request id is '{}'", where, error.request_id);
+    }
+  }
+
+  void CheckRequests() {
+    std::vector<Request> seen = server_.requests();
+    seen.erase(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(uncounted_));
+    std::string problem;
+    size_t next = 0;
+    for (const RequestGroup& group : case_.requests) {
+      const size_t end = std::min(next + group.size(), seen.size());
+      std::vector<const RequestRule*> open;
+      for (const RequestRule& rule : group) open.push_back(&rule);
+      for (; next < end; ++next) {
+        const auto found = std::find_if(open.begin(), open.end(), [&](const RequestRule* rule) {
+          return Matches(*rule, seen[next], true);
+        });
+        if (found == open.end()) {
+          problem +=
+              fmt::format("request {} is not the one expected ({})\n", next, open.front()->text);
+          break;
+        }
+        open.erase(found);
+      }
+      next = end;
+      for (const RequestRule* rule : open) problem += fmt::format("not seen: {}\n", rule->text);
+    }
+    for (; next < seen.size(); ++next) problem += fmt::format("request {} is one too many\n", next);
+    if (problem.empty()) return;
+    differences_ += problem + "the requests were:\n";
+    for (const Request& request : seen) {
+      std::string headers;
+      for (const auto& [name, value] : request.headers) {
+        headers += fmt::format(" {}: {};", name, value.substr(0, 60));
+      }
+      Differ("  {} {} [{} bytes, connection {}]{}", request.method, request.target,
+             request.body.size(), request.connection, headers);
+    }
+  }
+
+  void CheckCounts() {
+    const int connections = server_.connections() - connections_before_;
+    if (case_.expect_connections && connections != *case_.expect_connections) {
+      Differ("{} connections were made", connections);
+    }
+    const double waited = clock_.waited();
+    constexpr double kRounding = 1e-6;
+    if (waited < case_.waited_least.value_or(0) - kRounding ||
+        waited > case_.waited_most.value_or(1e9) + kRounding) {
+      Differ("{} s were waited", waited);
+    }
+    const FakeS3& s3 = script_.s3();
+    if (case_.open_uploads && s3.open_uploads() != *case_.open_uploads) {
+      Differ("{} uploads are left open", s3.open_uploads());
+    }
+    if (case_.objects && s3.object_count() != *case_.objects) {
+      Differ("{} objects are there", s3.object_count());
+    }
+  }
+
+  const Case& case_;
+  const Folder folder_;
+  const std::string credentials_path_ = folder_ / "credentials";
+  VirtualClock clock_;
+  ScriptedS3 script_{case_.script,
+                     [this](const std::string& id) { WriteCredentials(credentials_path_, id); }};
+  FaultServer server_{script_};
+  std::map<int, Process> processes_;
+  std::vector<Pushed> pushed_;
+  std::string version_;
+  std::string put_;
+  size_t uncounted_ = 0;
+  int connections_before_ = 0;
+  std::string differences_;
+};
+
+}  // namespace
+
+std::string RunCase(const Case& fault_case) { return Run(fault_case).Do(); }
+
+}  // namespace airfreight::faults
