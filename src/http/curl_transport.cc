@@ -337,7 +337,9 @@ Status CurlTransport::Configure(Handle& handle, Transfer& transfer) {
   options.Set(CURLOPT_USERAGENT, options_.user_agent.c_str());
   options.Set(CURLOPT_HTTPHEADER, transfer.fields.get());
   options.Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  if (const auto proxy = UpperCaseProxy(request.url, environment_)) {
+  if (options_.local_service) {
+    options.Set(CURLOPT_PROXY, "");  // Not even the environment's.
+  } else if (const auto proxy = UpperCaseProxy(request.url, environment_)) {
     options.Set(CURLOPT_PROXY, proxy->c_str());
   }
 
@@ -479,11 +481,13 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
     case CURLE_OPERATION_TIMEDOUT: {
       curl_off_t sent_at = 0;
       curl_easy_getinfo(handle.easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+      const bool settings = !options_.local_service;
       const std::string limit =
-          sent_at == 0 ? fmt::format("no connection within {} ms ([airfreight] s3_connect_timeout)",
-                                     options_.connect_timeout.count())
-                       : fmt::format("not a byte moved for {} s ([airfreight] s3_idle_timeout)",
-                                     options_.idle_timeout.count());
+          sent_at == 0
+              ? fmt::format("no connection within {} ms{}", options_.connect_timeout.count(),
+                            settings ? " ([airfreight] s3_connect_timeout)" : "")
+              : fmt::format("not a byte moved for {} s{}", options_.idle_timeout.count(),
+                            settings ? " ([airfreight] s3_idle_timeout)" : "");
       return MakeError(ErrorCode::kUnavailable, where + limit, true);
     }
     default:

@@ -31,6 +31,9 @@ struct CurlTransportOptions {
   /// httpd and Node close theirs: a request on a closing connection costs a round trip and a doubt.
   std::chrono::seconds max_idle_age{4};
   std::string user_agent = "airfreight";
+  /// For a service of this machine, whose time-outs are no settings: never through a proxy, which
+  /// could not reach it and is not to see its secrets.
+  bool local_service = false;
 };
 
 /// \brief HTTP/1.1 over TCP or TLS ≥ 1.2, with connections kept open between requests.

@@ -4,154 +4,204 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
+
+#include "http/curl_transport.h"
+#include "store/checks.h"
+#include "store/s3/credentials/container.h"
+#include "store/s3/credentials/imds.h"
+#include "store/s3/credentials/profile_source.h"
+#include "store/s3/credentials/web_identity.h"
 
 namespace airfreight::s3 {
 namespace {
 
-// Keys that came out of a file or a Kubernetes secret often end in a line break.
-std::string Trim(const std::optional<std::string>& text) {
-  if (!text) return {};
-  const size_t first = text->find_first_not_of(" \t\r\n");
-  if (first == std::string::npos) return {};
-  return text->substr(first, text->find_last_not_of(" \t\r\n") - first + 1);
-}
+constexpr int64_t kMinute = 60;
+constexpr int64_t kMaxAdvisory = 15 * kMinute;
+constexpr int64_t kMaxMandatory = 5 * kMinute;
+// After an advisory refresh that failed: often enough within its ten minutes, rare enough not to
+// slow down every request while STS is away.
+constexpr int64_t kNextAdvisory = kMinute;
+// Context promises a look at cancellation every 200 ms.
+constexpr std::chrono::milliseconds kPollInterval{100};
 
-bool IsHeaderText(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-}
+// What botocore waits for a connection (configprovider.py, metadata_service_timeout).
+constexpr std::chrono::milliseconds kLocalConnect{1'000};
+// For an answer it waits one to two seconds; an agent that has to ask STS first may take longer.
+constexpr std::chrono::seconds kLocalIdle{5};
 
 class SettingsSource final : public CredentialsSource {
  public:
-  explicit SettingsSource(std::optional<Credentials> credentials)
-      : credentials_(std::move(credentials)) {}
-  Result<std::optional<Credentials>> Load() override { return credentials_; }
+  explicit SettingsSource(std::optional<Credentials> keys) : keys_(std::move(keys)) {}
+  Result<std::optional<LoadedCredentials>> Load(const CredentialsTools& /*tools*/,
+                                                const Context& /*context*/) override {
+    if (!keys_) return std::nullopt;
+    return LoadedCredentials{*keys_, std::nullopt};
+  }
   std::string Description() const override {
     return "an Airflow connection named by the store (s3://conn_id@bucket/prefix)";
   }
 
  private:
-  std::optional<Credentials> credentials_;
+  std::optional<Credentials> keys_;
 };
 
-class EnvironmentSource final : public CredentialsSource {
- public:
-  explicit EnvironmentSource(Environment environment) : environment_(std::move(environment)) {}
-  Result<std::optional<Credentials>> Load() override {
-    return MakeCredentials(
-        environment_.variable("AWS_ACCESS_KEY_ID"), environment_.variable("AWS_SECRET_ACCESS_KEY"),
-        environment_.variable("AWS_SESSION_TOKEN"), "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY");
-  }
-  std::string Description() const override {
-    return "the variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY";
-  }
-
- private:
-  Environment environment_;
-};
-
-class ProfileSource final : public CredentialsSource {
- public:
-  ProfileSource(std::string setting, Environment environment)
-      : setting_(std::move(setting)), environment_(std::move(environment)) {}
-
-  Result<std::optional<Credentials>> Load() override {
-    AIRFREIGHT_ASSIGN_OR_RETURN(const Profile profile, LoadProfile(setting_, environment_));
-    description_ =
-        fmt::format("profile '{}' in {}", profile.name, fmt::join(profile.files, " and "));
-    // Such a profile means an identity that its static keys, if any, are not.
-    for (const char* property : {"role_arn", "web_identity_token_file", "credential_process",
-                                 "sso_session", "sso_start_url", "login_session"}) {
-      if (profile.Find(property)) {
-        return Fail(
-            ErrorCode::kUnsupported,
-            fmt::format("profile '{}' gets its credentials by {}, which is not supported; use "
-                        "a profile with keys, or the variables AWS_ACCESS_KEY_ID and "
-                        "AWS_SECRET_ACCESS_KEY",
-                        profile.name, property));
-      }
-    }
-    return MakeCredentials(profile.Find("aws_access_key_id"), profile.Find("aws_secret_access_key"),
-                           profile.Find("aws_session_token"), description_);
-  }
-  std::string Description() const override { return description_; }
-
- private:
-  std::string setting_;
-  Environment environment_;
-  std::string description_ = "the profile files";
-};
+// A failure of the caller's making, which says nothing to others.
+bool IsOwn(const Error& error) {
+  return error.code == ErrorCode::kCancelled || error.code == ErrorCode::kTimeout;
+}
 
 }  // namespace
 
-Result<std::optional<Credentials>> MakeCredentials(const std::optional<std::string>& access_key_id,
-                                                   const std::optional<std::string>& secret,
-                                                   const std::optional<std::string>& session_token,
-                                                   std::string_view source) {
-  Credentials credentials{Trim(access_key_id), Secret(Trim(secret)), Secret(Trim(session_token))};
-  if (credentials.access_key_id.empty() && credentials.secret_access_key.empty()) {
-    return std::nullopt;
-  }
-  if (credentials.access_key_id.empty() || credentials.secret_access_key.empty()) {
-    return Fail(
-        ErrorCode::kInvalid,
-        fmt::format("credentials from {}: the {} is missing", source,
-                    credentials.access_key_id.empty() ? "access key id" : "secret access key"));
-  }
-  if (!IsHeaderText(credentials.access_key_id) ||
-      !IsHeaderText(credentials.session_token.Reveal())) {
-    return Fail(ErrorCode::kInvalid,
-                fmt::format("credentials from {}: the access key id or the session token holds "
-                            "blanks or characters that no key has",
-                            source));
-  }
-  return credentials;
+RefreshWindow RefreshWindowOf(int64_t lifetime) {
+  return {std::min(kMaxAdvisory, lifetime / 4), std::min(kMaxMandatory, lifetime / 12)};
 }
 
-CredentialsChain::CredentialsChain(std::vector<std::unique_ptr<CredentialsSource>> sources)
-    : sources_(std::move(sources)) {}
-
-Result<Credentials> CredentialsChain::Get() {
-  const std::lock_guard lock(mutex_);
-  if (current_) return *current_;
-  return Load();
+CredentialsAccess CredentialsAccess::Of(HttpTransport& network, Environment environment,
+                                        std::function<int64_t()> now) {
+  CurlTransportOptions options;
+  options.local_service = true;
+  options.connect_timeout = kLocalConnect;
+  options.idle_timeout = kLocalIdle;
+  CredentialsAccess access;
+  access.network = &network;
+  access.local = std::make_unique<CurlTransport>(std::move(options), environment);
+  access.environment = std::move(environment);
+  access.now = std::move(now);
+  return access;
 }
 
-Result<Credentials> CredentialsChain::Refresh(const Credentials& used) {
-  const std::lock_guard lock(mutex_);
-  if (current_ && *current_ != used) return *current_;
-  return Load();
+CredentialsChain::CredentialsChain(CredentialsAccess access,
+                                   std::vector<std::unique_ptr<CredentialsSource>> sources)
+    : access_(std::move(access)), sources_(std::move(sources)) {}
+
+Result<Credentials> CredentialsChain::Get(const Context& context) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (current_) {
+      const int64_t now = access_.now();
+      const bool must = current_->mandatory_at && now >= *current_->mandatory_at;
+      const bool may = current_->advisory_at && now >= *current_->advisory_at;
+      if (!must && (!may || loading_)) return current_->keys;
+    }
+    if (!loading_) return LoadAndPublish(lock, context);
+    AIRFREIGHT_RETURN_IF_ERROR(AwaitLoad(lock, context));
+  }
 }
 
-Result<Credentials> CredentialsChain::Load() {
-  current_.reset();
+Result<Credentials> CredentialsChain::Refresh(const Credentials& used, const Context& context) {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (current_ && current_->keys != used) return current_->keys;
+    if (!loading_) {
+      // Refused by the store: from now on no one goes on with them.
+      current_.reset();
+      return LoadAndPublish(lock, context);
+    }
+    const uint64_t before = generation_;
+    AIRFREIGHT_RETURN_IF_ERROR(AwaitLoad(lock, context));
+    // The same again: nothing else is to be had.
+    if (generation_ != before && last_succeeded_ && current_) return current_->keys;
+  }
+}
+
+Status CredentialsChain::AwaitLoad(std::unique_lock<std::mutex>& lock, const Context& context) {
+  const uint64_t before = generation_;
+  while (generation_ == before) {
+    loaded_.wait_for(lock, kPollInterval);
+    if (generation_ != before) break;
+    // Asking whether the caller still wants it may take Python's lock, which who loads may hold.
+    lock.unlock();
+    const Status wanted = CheckContext(context);
+    lock.lock();
+    AIRFREIGHT_RETURN_IF_ERROR(wanted);
+  }
+  if (last_error_ && !IsOwn(*last_error_)) return Fail(*last_error_);
+  return {};
+}
+
+Result<Credentials> CredentialsChain::LoadAndPublish(std::unique_lock<std::mutex>& lock,
+                                                     const Context& context) {
+  loading_ = true;
+  lock.unlock();
+  Result<LoadedCredentials> loaded = Load(context);
+  lock.lock();
+  loading_ = false;
+  ++generation_;
+  last_error_.reset();
+  last_succeeded_ = loaded.has_value();
+  if (loaded) {
+    current_ = Keep(*std::move(loaded));
+  } else if (current_ && (!current_->mandatory_at || access_.now() < *current_->mandatory_at)) {
+    // There is time left to try again.
+    current_->advisory_at = access_.now() + kNextAdvisory;
+  } else {
+    last_error_ = std::move(loaded).error();
+  }
+  loaded_.notify_all();
+  if (last_error_) return Fail(*last_error_);
+  return current_->keys;
+}
+
+CredentialsChain::Current CredentialsChain::Keep(LoadedCredentials loaded) const {
+  Current current{std::move(loaded.keys), std::nullopt, std::nullopt};
+  if (!loaded.expires_unix) return current;
+  const int64_t now = access_.now();
+  const int64_t lifetime = *loaded.expires_unix - now;
+  if (lifetime <= 0) {
+    // This machine's clock is off, or the service has no new ones for now and repeats the old (as
+    // EC2's does in an outage). The store decides whether they are good; ask again in a while.
+    current.advisory_at = now + kMaxMandatory;
+    return current;
+  }
+  const RefreshWindow window = RefreshWindowOf(lifetime);
+  current.advisory_at = *loaded.expires_unix - window.advisory;
+  current.mandatory_at = *loaded.expires_unix - window.mandatory;
+  return current;
+}
+
+Result<LoadedCredentials> CredentialsChain::Load(const Context& context) {
+  const CredentialsTools tools{*access_.network, *access_.local, access_.environment, access_.now,
+                               access_.run};
+  if (active_ != nullptr) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(auto again, active_->Load(tools, context));
+    if (again) return *std::move(again);
+    active_ = nullptr;
+  }
   std::vector<std::string> looked;
   for (const auto& source : sources_) {
-    AIRFREIGHT_ASSIGN_OR_RETURN(current_, source->Load());
-    if (current_) return *current_;
-    looked.push_back(source->Description());
+    AIRFREIGHT_ASSIGN_OR_RETURN(auto loaded, source->Load(tools, context));
+    if (loaded) {
+      active_ = source.get();
+      return *std::move(loaded);
+    }
+    std::string place = source->Description();
+    // A profile is looked at twice.
+    if (std::find(looked.begin(), looked.end(), place) == looked.end()) {
+      looked.push_back(std::move(place));
+    }
   }
-  return Fail(ErrorCode::kDenied,
-              fmt::format("no credentials for S3. Looked at {}. Set one of these; instance and "
-                          "container roles and web identity are not read yet",
-                          fmt::join(looked, "; ")));
+  return Fail(ErrorCode::kDenied, fmt::format("no credentials for S3. Looked at {}. Set one of "
+                                              "these, or give this machine or pod a role",
+                                              fmt::join(looked, "; ")));
 }
 
-std::unique_ptr<CredentialsChain> DefaultCredentials(std::optional<Credentials> settings,
-                                                     std::string profile_setting,
-                                                     const Environment& environment) {
-  const bool profile_first = !profile_setting.empty();
+std::unique_ptr<CredentialsChain> DefaultCredentials(CredentialsSettings settings,
+                                                     CredentialsAccess access) {
+  using Kinds = ProfileSource::Kinds;
+  const std::string& profile = settings.profile;
   std::vector<std::unique_ptr<CredentialsSource>> sources;
-  sources.push_back(std::make_unique<SettingsSource>(std::move(settings)));
-  auto profile = std::make_unique<ProfileSource>(std::move(profile_setting), environment);
-  if (profile_first) {
-    // Whoever names a profile means that one, not what happens to be in the environment.
-    sources.push_back(std::move(profile));
-  } else {
-    sources.push_back(std::make_unique<EnvironmentSource>(environment));
-    sources.push_back(std::move(profile));
-  }
-  return std::make_unique<CredentialsChain>(std::move(sources));
+  sources.push_back(std::make_unique<SettingsSource>(std::move(settings.keys)));
+  // Whoever names a profile means that one, not what happens to be in the environment.
+  const bool named = !profile.empty();
+  if (!named) sources.push_back(std::make_unique<EnvironmentSource>());
+  sources.push_back(std::make_unique<ProfileSource>(Kinds::kRoles, profile, settings.region));
+  if (!named) sources.push_back(std::make_unique<WebIdentitySource>(settings.region));
+  sources.push_back(std::make_unique<ProfileSource>(Kinds::kOthers, profile, settings.region));
+  sources.push_back(std::make_unique<ContainerSource>());
+  sources.push_back(std::make_unique<InstanceSource>(profile));
+  return std::make_unique<CredentialsChain>(std::move(access), std::move(sources));
 }
 
 }  // namespace airfreight::s3

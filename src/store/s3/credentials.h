@@ -1,8 +1,11 @@
 #pragma once
 
 /// \file
-/// \brief Where the keys that sign requests come from.
+/// \brief The keys that sign requests, kept fresh, and the order in which they are looked for.
 
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,60 +13,101 @@
 #include <vector>
 
 #include "airfreight/result.h"
+#include "airfreight/store.h"
 #include "http/environment.h"
-#include "store/s3/profile.h"
+#include "http/transport.h"
+#include "store/s3/credentials/process.h"
+#include "store/s3/credentials/source.h"
 #include "store/s3/sigv4.h"
 
 namespace airfreight::s3 {
 
-/// \brief One place where credentials may be. Web identity, container and instance roles become
-/// further ones.
-///
-/// Threads: called by one at a time. Blocking: may read files, and later ask a server.
-class CredentialsSource {
- public:
-  virtual ~CredentialsSource() = default;
-  /// Absent: nothing is here, ask the next. An error: something is here and is not right; no other
-  /// place is asked, since using another identity than was meant would be worse.
-  virtual Result<std::optional<Credentials>> Load() = 0;
-  /// For the message that says where was looked.
-  virtual std::string Description() const = 0;
+/// When keys that end are asked for anew, in seconds before their end, as botocore has it
+/// (credentials.py, RefreshableCredentials): from `advisory` on by one of those who need them,
+/// while a failure does no harm yet; from `mandatory` on by whoever needs them, and the others
+/// wait.
+struct RefreshWindow {
+  int64_t advisory = 0;
+  int64_t mandatory = 0;
 };
 
-/// \brief Asks its sources in order, and keeps what it got.
+/// 15 and 5 minutes of an hour; the same shares of a life that is shorter, so that a session of a
+/// minute is not asked for anew with each request. `lifetime` in seconds.
+RefreshWindow RefreshWindowOf(int64_t lifetime);
+
+/// What a chain's sources use. Functions may be called from several threads at once.
+struct CredentialsAccess {
+  HttpTransport* network = nullptr;      ///< The store's own; outlives the chain.
+  std::unique_ptr<HttpTransport> local;  ///< For services of this machine.
+  Environment environment;
+  std::function<int64_t()> now;  ///< Seconds since 1970.
+  ProcessRunner run = &RunProcess;
+
+  /// That of a store: with a transport for this machine's services that uses no proxy and waits a
+  /// second for a connection, as botocore does, since there is no such service in most places.
+  static CredentialsAccess Of(HttpTransport& network, Environment environment,
+                              std::function<int64_t()> now);
+};
+
+/// \brief Asks its sources in order, stays with the one that has keys, and asks that anew before
+/// they end.
 ///
-/// Threads: Get and Refresh may be called from several at once; one loads, the others wait for it.
-/// Ownership: owns its sources. Errors: Denied when no source has anything, listing them and how to
-/// set keys; a source's own otherwise.
+/// Threads: Get and Refresh may be called from several at once; one of them loads, with no mutex
+/// held, while the others go on with keys that are still good or wait for it. Ownership: owns its
+/// sources; the network's transport is the store's. Blocking and cancellation: as
+/// CredentialsSource; waiting looks at the context too. Fork: as ObjectStore. Errors: Denied when
+/// no source has anything, listing them and how to set keys; a source's own otherwise, which is
+/// each waiter's too.
 class CredentialsChain {
  public:
-  explicit CredentialsChain(std::vector<std::unique_ptr<CredentialsSource>> sources);
+  CredentialsChain(CredentialsAccess access,
+                   std::vector<std::unique_ptr<CredentialsSource>> sources);
 
-  Result<Credentials> Get();
+  Result<Credentials> Get(const Context& context);
   /// Loads again, after the store has said that `used` has expired; without loading where another
   /// thread has done so since.
-  Result<Credentials> Refresh(const Credentials& used);
+  Result<Credentials> Refresh(const Credentials& used, const Context& context);
 
  private:
-  Result<Credentials> Load();
+  struct Current {
+    Credentials keys;
+    std::optional<int64_t> advisory_at;   ///< From when on to ask anew; absent: keys do not end.
+    std::optional<int64_t> mandatory_at;  ///< From when on there is no going on without.
+  };
+
+  Result<Credentials> LoadAndPublish(std::unique_lock<std::mutex>& lock, const Context& context);
+  Result<LoadedCredentials> Load(const Context& context);
+  Current Keep(LoadedCredentials loaded) const;
+  /// Until the load under way is over. Its error, where it failed for reasons that are not its
+  /// caller's own.
+  Status AwaitLoad(std::unique_lock<std::mutex>& lock, const Context& context);
+
+  const CredentialsAccess access_;
+  const std::vector<std::unique_ptr<CredentialsSource>> sources_;
 
   std::mutex mutex_;
-  std::vector<std::unique_ptr<CredentialsSource>> sources_;
-  std::optional<Credentials> current_;
+  std::condition_variable loaded_;
+  bool loading_ = false;
+  uint64_t generation_ = 0;  // Of loads that have ended.
+  bool last_succeeded_ = false;
+  std::optional<Error> last_error_;  // What the last one's waiters are told.
+  std::optional<Current> current_;
+  CredentialsSource* active_ = nullptr;  // Whose keys they are. Touched by who loads.
 };
 
-/// Keys as they were set: for the settings and for the environment. Absent when neither key is
-/// there. Invalid when one is missing or holds what no header may; `source` names them in the
-/// message.
-Result<std::optional<Credentials>> MakeCredentials(const std::optional<std::string>& access_key_id,
-                                                   const std::optional<std::string>& secret,
-                                                   const std::optional<std::string>& session_token,
-                                                   std::string_view source);
+/// What the settings say of credentials.
+struct CredentialsSettings {
+  std::optional<Credentials> keys;
+  std::string profile;
+  std::string region;
+};
 
-/// Settings, then the environment, then the profile's files. A profile that a setting names goes
-/// before the environment. Files are read at the first Get, and again by Refresh.
-std::unique_ptr<CredentialsChain> DefaultCredentials(std::optional<Credentials> settings,
-                                                     std::string profile_setting,
-                                                     const Environment& environment);
+/// Settings; the environment; a profile's role; web identity; the rest of what a profile may have;
+/// container; instance. A profile that the settings name goes before the environment, whose keys
+/// and web identity then do not count. Nothing is read or asked before the first Get.
+/// (docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html; in the order of
+/// botocore's create_credential_resolver, which is what an Airflow deployment has had so far.)
+std::unique_ptr<CredentialsChain> DefaultCredentials(CredentialsSettings settings,
+                                                     CredentialsAccess access);
 
 }  // namespace airfreight::s3

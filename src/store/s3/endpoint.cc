@@ -105,7 +105,7 @@ Result<Endpoint> ParseEndpoint(std::string_view url, std::string_view source) {
   return endpoint;
 }
 
-Result<Endpoint> AwsEndpoint(std::string_view region) {
+Result<Endpoint> AwsEndpoint(std::string_view region, std::string_view service) {
   const bool legal = !region.empty() && region.size() <= kMaxLabel && region.front() != '-' &&
                      region.back() != '-' && std::all_of(region.begin(), region.end(), [](char c) {
                        return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
@@ -119,7 +119,7 @@ Result<Endpoint> AwsEndpoint(std::string_view region) {
   for (const Partition& partition : kPartitions) {
     if (region.starts_with(partition.region_prefix)) domain = partition.domain;
   }
-  return Endpoint{true, fmt::format("s3.{}.{}", region, domain), ""};
+  return Endpoint{true, fmt::format("{}.{}.{}", service, region, domain), ""};
 }
 
 bool IsAws(const Endpoint& endpoint) {

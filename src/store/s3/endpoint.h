@@ -32,9 +32,9 @@ struct Endpoint {
 /// variable); a URL that holds a user or a password is not quoted.
 Result<Endpoint> ParseEndpoint(std::string_view url, std::string_view source);
 
-/// AWS's own endpoint for a region. Invalid when `region` could not be a region's name: it becomes
-/// part of a host.
-Result<Endpoint> AwsEndpoint(std::string_view region);
+/// AWS's own endpoint of a service for a region. Invalid when `region` could not be a region's
+/// name: it becomes part of a host.
+Result<Endpoint> AwsEndpoint(std::string_view region, std::string_view service = "s3");
 
 /// Whether the host belongs to AWS, be it a VPC endpoint.
 bool IsAws(const Endpoint& endpoint);

@@ -102,34 +102,53 @@ std::optional<std::string> Profile::Find(const std::string& property) const {
   return at->second;
 }
 
+ProfileFiles ReadProfileFiles(const Environment& environment) {
+  ProfileFiles files;
+  files.paths = {FilePath(environment, "AWS_CONFIG_FILE", "config"),
+                 FilePath(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials")};
+  files.config = ParseProfileFile(environment.read_file(files.paths[0]).value_or(""));
+  files.credentials = ParseProfileFile(environment.read_file(files.paths[1]).value_or(""));
+  return files;
+}
+
+Profile SelectProfile(const ProfileFiles& files, const std::string& name) {
+  Profile profile;
+  profile.name = name;
+  profile.files = files.paths;
+  // In `config` the name of a profile has the word before it, except the default's, which may have.
+  if (name == "default") Merge(files.config, "default", profile);
+  Merge(files.config, "profile " + name, profile);
+  Merge(files.credentials, name, profile);
+  if (const auto own = files.credentials.find(name); own != files.credentials.end()) {
+    profile.keys_in_credentials_file = own->second.contains("aws_access_key_id");
+  }
+
+  profile.endpoint_url = profile.Find("endpoint_url");
+  profile.sts_endpoint_url = profile.endpoint_url;
+  if (const auto services = profile.Find("services")) {
+    if (const auto found = files.config.find("services " + *services);
+        found != files.config.end()) {
+      const auto of_service = [&](const char* property, std::optional<std::string>& url) {
+        const auto at = found->second.find(property);
+        if (at != found->second.end() && !at->second.empty()) url = at->second;
+      };
+      of_service("s3.endpoint_url", profile.endpoint_url);
+      of_service("sts.endpoint_url", profile.sts_endpoint_url);
+    }
+  }
+  return profile;
+}
+
 Result<Profile> LoadProfile(const std::string& setting, const Environment& environment) {
   const auto variable = environment.variable("AWS_PROFILE");
-  Profile profile;
-  profile.name = !setting.empty() ? setting : variable.value_or("default");
   const bool named = !setting.empty() || variable.has_value();
-
-  profile.files = {FilePath(environment, "AWS_CONFIG_FILE", "config"),
-                   FilePath(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials")};
-  const ProfileFile config = ParseProfileFile(environment.read_file(profile.files[0]).value_or(""));
-  const ProfileFile credentials =
-      ParseProfileFile(environment.read_file(profile.files[1]).value_or(""));
-  // In `config` the name of a profile has the word before it, except the default's, which may have.
-  if (profile.name == "default") Merge(config, "default", profile);
-  Merge(config, "profile " + profile.name, profile);
-  Merge(credentials, profile.name, profile);
+  Profile profile = SelectProfile(ReadProfileFiles(environment),
+                                  !setting.empty() ? setting : variable.value_or("default"));
   if (named && !profile.found) {
     return Fail(ErrorCode::kInvalid,
                 fmt::format("profile {}, named by {}, is neither in {}", Quoted(profile.name),
                             setting.empty() ? "AWS_PROFILE" : "[airfreight] s3_profile",
                             fmt::join(profile.files, " nor in ")));
-  }
-
-  profile.endpoint_url = profile.Find("endpoint_url");
-  if (const auto services = profile.Find("services")) {
-    if (const auto found = config.find("services " + *services); found != config.end()) {
-      const auto url = found->second.find("s3.endpoint_url");
-      if (url != found->second.end() && !url->second.empty()) profile.endpoint_url = url->second;
-    }
   }
   return profile;
 }

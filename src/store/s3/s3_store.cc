@@ -55,7 +55,8 @@ S3Store::S3Store(StoreUri uri, S3Options options, std::unique_ptr<HttpTransport>
       transport_(std::move(transport)),
       environment_(std::move(environment)),
       clock_(std::move(clock)),
-      credentials_(DefaultCredentials(options_.credentials, options_.profile, environment_)) {}
+      credentials_(DefaultCredentials({options_.credentials, options_.profile, options_.region},
+                                      CredentialsAccess::Of(*transport_, environment_, clock_))) {}
 
 Capabilities S3Store::capabilities() const {
   Capabilities capabilities;
@@ -85,7 +86,8 @@ Result<S3Store::Target> S3Store::CurrentTarget() {
   return *target_;
 }
 
-Status S3Store::Apply(const Correction& correction, const Credentials& used) {
+Status S3Store::Apply(const Correction& correction, const Credentials& used,
+                      const Context& context) {
   switch (correction.kind) {
     case Correction::Kind::kNone:
       break;
@@ -102,7 +104,7 @@ Status S3Store::Apply(const Correction& correction, const Credentials& used) {
       break;
     }
     case Correction::Kind::kCredentials: {
-      AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials fresh, credentials_->Refresh(used));
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials fresh, credentials_->Refresh(used, context));
       // Nothing but the old ones is to be had: the store's own answer says what to do.
       if (fresh == used) return Fail(ErrorCode::kDenied, "");
       break;
@@ -116,7 +118,7 @@ Result<HttpResponse> S3Store::Execute(const S3Request& request, const Context& c
   std::string payload_hash;  // Once, however often the request is sent.
   for (int corrections = 0;; ++corrections) {
     AIRFREIGHT_ASSIGN_OR_RETURN(const Target target, CurrentTarget());
-    AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get());
+    AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(context));
     Signer signer;
     signer.endpoint = target.endpoint;
     signer.addressing_style = options_.addressing_style;
@@ -147,7 +149,7 @@ Result<HttpResponse> S3Store::Execute(const S3Request& request, const Context& c
     const Correction correction =
         DecodeCorrection(failed, target.region, now + target.clock_offset);
     if (correction.kind == Correction::Kind::kNone || corrections == kMaxCorrections ||
-        !Apply(correction, credentials)) {
+        !Apply(correction, credentials, context)) {
       return Fail(DecodeError(failed, now));
     }
   }

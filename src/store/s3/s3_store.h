@@ -77,7 +77,7 @@ class S3Store final : public ObjectStore {
   Result<HttpResponse> Execute(const S3Request& request, const Context& context, ResponseSink* sink,
                                const BufferSink* document);
   Result<Target> CurrentTarget();
-  Status Apply(const Correction& correction, const Credentials& used);
+  Status Apply(const Correction& correction, const Credentials& used, const Context& context);
 
   const StoreUri uri_;
   const std::string root_;
