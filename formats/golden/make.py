@@ -173,6 +173,7 @@ def reference(c: Fields, extension: str, **changes: object) -> Fields:
         "rows": None,
         "size_bytes": 29213841,
         "digest": "crc32c:9f3a11c2",
+        "tail": None,
         "etag": '"9b2cf535f27731c974343645a3985328"',
         "summary": None,
         "columns": None,
@@ -233,6 +234,10 @@ def references() -> dict[str, str]:
             digest="sha256:" + hashlib.sha256(b"airfreight").hexdigest(), sig="k1:" + "5a" * 32,
         ),
         "hostile_names": reference(hostile, "json", _xcom_type="json"),
+        "frame_with_tail": reference(
+            coordinate(), "parquet", rows=1000000, tail=[29213000, "crc32c:00c0ffee"],
+            summary="DataFrame 1,000,000 × 2 · 29.2 MB parquet",
+        ),
     }  # fmt: skip
     texts = {name: compact(fields) for name, fields in rows.items()}
     expected: dict[str, Fields] = {name: rows[name] | {"canonical": True} for name in rows}
@@ -249,6 +254,12 @@ def references() -> dict[str, str]:
     refused = {
         "newer_format": ("NewerFormat", compact(frame | {"_airfreight": 2, "uri": ["parts"]})),
         "field_twice": ("Invalid", compact(frame)[:-1] + ',"uri":"s3://elsewhere/x"}'),
+        "tail_beyond_the_end": (
+            "Invalid",
+            compact(frame).replace(
+                '"etag"', '"tail":[29213842,"crc32c:00c0ffee"],"etag"'
+            ),
+        ),
         "fraction": ("Invalid", compact(frame).replace("29213841", "29213841.5")),
         "inline_document": (
             "Invalid",

@@ -71,10 +71,10 @@ class ValueWriter {
   virtual Status Append(ByteView bytes, const Context& context) = 0;
   /// Bytes appended so far.
   virtual uint64_t size() const = 0;
-  /// CRC-32C of each block of kBlockBytes appended so far (the last may be shorter). What is appended
-  /// after the first call is the *tail*: the reference then carries the tail's own checksum, so that
-  /// an index which lies in the tail (Parquet's footer) can hold this table, and a reader can check
-  /// any range without the whole.
+  /// CRC-32C of each block of kBlockBytes appended so far (the last may be shorter). What is
+  /// appended after the first call is the *tail*: the reference then carries the tail's own
+  /// checksum, so that an index which lies in the tail (Parquet's footer) can hold this table, and
+  /// a reader can check any range without the whole.
   virtual std::vector<uint32_t> SealBlocks() = 0;
   virtual Result<Reference> Finish(const ValueInfo& info, const Context& context) = 0;
   /// Gives the value up: parts that were sent are removed.
@@ -108,6 +108,8 @@ class ValueReader {
   virtual Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
                                            const Context& context) = 0;
 };
+
+struct FreightState;
 
 /// \brief The facade.
 ///
@@ -156,8 +158,9 @@ class Freight {
   /// Opens the object of a reference for reading parts of it. No request.
   Result<std::unique_ptr<ValueReader>> OpenReader(const Reference& reference);
 
-  /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when it points outside the configured stores or its
-  /// URI is not the one that its coordinate gives; NotFound, Corrupt, Replaced as they say.
+  /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when
+  /// it points outside the configured stores or its URI is not the one that its coordinate gives;
+  /// NotFound, Corrupt, Replaced as they say.
   Result<Buffer> Get(const Reference& reference, const Context& context);
 
   /// Removes the object of a reference if it still bears the reference's write id; true when it
@@ -172,12 +175,9 @@ class Freight {
   const std::vector<NamedStore>& stores() const { return stores_; }
 
  private:
-  class Ledger;
-
   std::vector<NamedStore> stores_;
   Policy policy_;
-  std::string owner_;
-  std::unique_ptr<Ledger> ledger_;  // What this process itself has written.
+  std::unique_ptr<FreightState> state_;  // What this process has written, and may hold.
 };
 
 }  // namespace airfreight

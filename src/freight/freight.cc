@@ -1,31 +1,25 @@
 #include "airfreight/freight.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <mutex>
+#include <optional>
 #include <string_view>
-#include <unordered_map>
-#include <unordered_set>
 
+#include <fmt/format.h>
 #include "base/digest.h"
-#include "base/random.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "freight/attempt.h"
 #include "freight/freight_write.h"
+#include "freight/ledger.h"
+#include "freight/place.h"
+#include "freight/push.h"
+#include "freight/value_writer.h"
+#include "store/checks.h"
+#include "transfer/for_each.h"
 
 namespace airfreight {
 namespace {
-
-// Bytes hashed between two polls of the caller's wishes: SHA-256 without hardware help does 200
-// MB/s.
 constexpr size_t kDigestPiece = size_t{16} << 20;
-// Coordinates that a process remembers having written. One forgotten costs a later push of the same
-// coordinate two requests; a process that lives for weeks (a triggerer) must not grow for ever.
-constexpr size_t kMaxRemembered = 10'000;
-// What Decision::store says when nothing else was decided.
-constexpr std::string_view kDefaultStore = "default";
 
 Result<std::string> Digest(DigestKind kind, const Body& body, const Context& context) {
   Digester digester(kind);
@@ -39,107 +33,6 @@ Result<std::string> Digest(DigestKind kind, const Body& body, const Context& con
     }
   }
   return digester.Finish();
-}
-
-// An object that this process has written.
-struct Written {
-  std::string root;
-  std::string key;
-  std::string version;
-  std::string write;
-};
-
-// An object by its store and the key in it.
-struct Place {
-  const NamedStore* store = nullptr;
-  std::string key;
-
-  ObjectStore& operator*() const { return *store->store; }
-  const std::string& root() const { return store->store->root(); }
-};
-
-std::string UriOf(const NamedStore& store, std::string_view key) {
-  return fmt::format("{}/{}", store.store->root(), key);
-}
-
-// The error with what only this layer knows: whose value it was about, and where that lies.
-Error About(const Coordinate& coordinate, const Place& place, Error error) {
-  error.message += fmt::format(" ({})", coordinate.ToString());
-  if (place.store != nullptr && error.store.empty()) error.store = place.root();
-  if (error.key.empty()) error.key = place.key;
-  return error;
-}
-
-template <typename T>
-Result<T> About(const Coordinate& coordinate, const Place& place, Result<T> result) {
-  if (!result) return Fail(About(coordinate, place, std::move(result).error()));
-  return result;
-}
-
-Result<const NamedStore*> FindStoreToWrite(const std::vector<NamedStore>& stores,
-                                           std::string_view name) {
-  std::string known;
-  for (const NamedStore& named : stores) {
-    if (named.name == name) return &named;
-    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", named.name);
-  }
-  if (name == kDefaultStore && !stores.empty()) return &stores.front();
-  return Fail(
-      ErrorCode::kInvalid,
-      fmt::format("this value belongs into store '{}', and the configured ones are {}; set e.g. "
-                  "[airfreight] store = s3://bucket/xcom",
-                  VisibleText(name), known.empty() ? "none" : known));
-}
-
-// The place that a reference may be read from, or why not. The key is recomputed, never taken from
-// the row: whoever can edit the database could name any object there.
-Result<Place> Locate(const std::vector<NamedStore>& stores, const Reference& reference) {
-  const std::string_view uri = reference.uri;
-  const size_t dot = uri.rfind('.');
-  const auto key = reference.coordinate.ObjectKey(
-      dot == std::string_view::npos ? std::string_view() : uri.substr(dot + 1));
-  const NamedStore* found = nullptr;
-  bool in_a_root = false;
-  std::string roots;
-  for (const NamedStore& named : stores) {
-    const std::string& root = named.store->root();
-    in_a_root = in_a_root || uri.starts_with(root + '/');
-    // The store of the reference's own name if there is one; another name for the same place will
-    // do.
-    const bool same = key && uri == UriOf(named, *key);
-    if (same && (found == nullptr || named.name == reference.store)) found = &named;
-    roots += fmt::format("{}{}", roots.empty() ? "" : ", ", root);
-  }
-  if (found != nullptr) return Place{found, *key};
-  const std::string shown = VisibleText(uri.substr(0, kMaxReferenceBytes));
-  if (in_a_root) {
-    return Fail(
-        ErrorCode::kOutOfScope,
-        fmt::format(
-            "the row refers to {}, which is not where the object of this XCom lies: the row was "
-            "edited, or copied from another one. Nothing was read",
-            shown));
-  }
-  return Fail(
-      ErrorCode::kOutOfScope,
-      fmt::format("the row refers to {}, and only objects below {} may be read here. If that is a "
-                  "place of yours, name it in [airfreight] store or in [airfreight] read_also",
-                  shown, roots.empty() ? "no store at all" : roots));
-}
-
-Status CheckSize(const Body& body, const ValueInfo& info, const Decision& decision,
-                 const Capabilities& capabilities) {
-  const auto refuse = [&](std::string_view limit) {
-    return Fail(ErrorCode::kTooLarge, fmt::format("the value takes {} bytes as {}; {}", body.size(),
-                                                  info.extension, limit));
-  };
-  if (decision.max_bytes != 0 && body.size() > decision.max_bytes) {
-    return refuse(fmt::format("[airfreight] max_object_bytes allows {}", decision.max_bytes));
-  }
-  if (body.size() > capabilities.max_put_bytes) {
-    return refuse(fmt::format("the store takes {} in one request", capabilities.max_put_bytes));
-  }
-  return {};
 }
 
 // Checks what was got against what the row promises.
@@ -198,135 +91,65 @@ Result<Buffer> GetAt(const Place& place, const Reference& reference, const Conte
   return Fail(std::move(error));
 }
 
-// What the next write is to find: what this process left there, or nothing.
-Condition Expectation(const Place& place, const std::optional<Written>& earlier) {
-  const bool own = earlier && earlier->root == place.root() && earlier->key == place.key;
-  return own && !earlier->version.empty() ? Condition::Version(earlier->version)
-                                          : Condition::Absent();
-}
-
-// The reference to be, but for what the store answers.
-Result<Reference> Draft(const Place& place, const Coordinate& coordinate, const Body& body,
-                        const ValueInfo& info, const WriteStamp& stamp, DigestKind digest,
-                        const Context& context) {
-  Reference reference;
-  reference.backend = (*place).scheme();
-  reference.type = info.type;
-  reference.store = place.store->name;
-  reference.uri = UriOf(*place.store, place.key);
-  reference.coordinate = coordinate;
-  reference.attempt = stamp.attempt;
-  reference.rows = info.rows;
-  reference.size_bytes = body.size();
-  AIRFREIGHT_ASSIGN_OR_RETURN(reference.digest, Digest(digest, body, context));
-  reference.summary = info.summary;
-  reference.columns = info.columns;
-  reference.written = FormatIso8601(UnixSecondsNow());
-  reference.write = stamp.write;
-  reference.owner = stamp.owner;
-  // An object whose reference could not be written down would be an orphan: known before it is
-  // sent.
-  if (auto json = reference.ToJson(); !json) return Fail(std::move(json).error());
-  return reference;
-}
-
-Result<bool> RemoveWritten(const std::vector<NamedStore>& stores, const Written& written,
-                           const Context& context) {
-  for (const NamedStore& named : stores) {
-    if (named.store->root() != written.root) continue;
-    return RemoveWrite(*named.store, written.key, written.write, context);
+// The results of tasks that were never begun, because the caller wanted no more.
+template <typename T>
+void FillUnbegun(std::vector<std::optional<Result<T>>>& results, const Status& why,
+                 std::vector<Result<T>>* out) {
+  out->reserve(results.size());
+  for (std::optional<Result<T>>& result : results) {
+    if (result) {
+      out->push_back(*std::move(result));
+    } else {
+      out->push_back(
+          Fail(why ? Error{ErrorCode::kCancelled, "the caller asked to stop"} : why.error()));
+    }
   }
-  return false;
 }
 
 }  // namespace
 
-/// \brief What this process has written: a later push of the same coordinate then needs no look at
-/// what lies there, and one that goes elsewhere takes the earlier object away.
-///
-/// Threads: may be shared; its lock is held for no request.
-class Freight::Ledger {
- public:
-  std::optional<Written> Find(const std::string& coordinate_hash) {
-    const std::lock_guard lock(mutex_);
-    const auto found = written_.find(coordinate_hash);
-    if (found == written_.end()) return std::nullopt;
-    return found->second;
-  }
-  void Note(const std::string& coordinate_hash, Written written) {
-    const std::lock_guard lock(mutex_);
-    if (written_.size() >= kMaxRemembered) written_.erase(written_.begin());
-    written_.insert_or_assign(coordinate_hash, std::move(written));
-  }
-  void Forget(const std::string& coordinate_hash, std::string_view write) {
-    const std::lock_guard lock(mutex_);
-    const auto found = written_.find(coordinate_hash);
-    if (found != written_.end() && found->second.write == write) written_.erase(found);
-  }
-
-  /// Stores that answered "not implemented" to a condition are asked without from then on.
-  bool IsUnconditional(const std::string& root) {
-    const std::lock_guard lock(mutex_);
-    return unconditional_.contains(root);
-  }
-  void NoteUnconditional(const std::string& root) {
-    const std::lock_guard lock(mutex_);
-    unconditional_.insert(root);
-  }
-
- private:
-  std::mutex mutex_;
-  std::unordered_map<std::string, Written> written_;  // By Coordinate::Hash().
-  std::unordered_set<std::string> unconditional_;     // By root.
-};
-
 Freight::Freight(std::vector<NamedStore> stores, Policy policy, std::string owner,
-                 TransferOptions /*transfer*/)
+                 TransferOptions transfer)
     : stores_(std::move(stores)),
       policy_(std::move(policy)),
-      owner_(std::move(owner)),
-      ledger_(std::make_unique<Ledger>()) {}
+      state_(std::make_unique<FreightState>(std::move(owner), transfer)) {}
 
 Freight::~Freight() = default;
 
 Result<Reference> Freight::Put(const Coordinate& coordinate, const Body& body,
                                const ValueInfo& info, const Attempt& attempt,
                                const Context& context) {
-  AIRFREIGHT_RETURN_IF_ERROR(coordinate.Validate());
-  const Decision decision = policy_.Resolve(coordinate, info.type, body.size());
-  Place place;
+  Push push(stores_, policy_, *state_, coordinate, info);
   const auto put = [&]() -> Result<Reference> {
-    AIRFREIGHT_ASSIGN_OR_RETURN(place.store, FindStoreToWrite(stores_, decision.store));
-    AIRFREIGHT_ASSIGN_OR_RETURN(place.key, coordinate.ObjectKey(info.extension));
-    AIRFREIGHT_RETURN_IF_ERROR(CheckSize(body, info, decision, (*place).capabilities()));
-    WriteStamp stamp;
-    stamp.coordinate = coordinate.Hash();
-    stamp.attempt = std::max<int64_t>(attempt.number, 0);
-    stamp.started_micros = attempt.started_micros > 0 ? attempt.started_micros : UnixMicrosNow();
-    stamp.owner = owner_;
-    AIRFREIGHT_ASSIGN_OR_RETURN(stamp.write, RandomHex128());
-    AIRFREIGHT_ASSIGN_OR_RETURN(
-        Reference reference, Draft(place, coordinate, body, info, stamp, decision.digest, context));
-
-    const std::optional<Written> earlier = ledger_->Find(stamp.coordinate);
-    const bool conditional =
-        (*place).capabilities().conditional_put && !ledger_->IsUnconditional(place.root());
-    AIRFREIGHT_ASSIGN_OR_RETURN(
-        const WriteOutcome outcome,
-        WriteInOrder(*place, place.key, body, info.content_type, stamp,
-                     conditional ? Expectation(place, earlier) : Condition::None(), context));
-    if (outcome.unconditional) ledger_->NoteUnconditional(place.root());
-    reference.etag = outcome.info.version;
-    ledger_->Note(stamp.coordinate, {place.root(), place.key, outcome.info.version, stamp.write});
-    if (earlier && (earlier->root != place.root() || earlier->key != place.key)) {
-      // The same XCom a moment ago, as another type: no row will name that object again. The new
-      // value is safe by now, so that a failure here is no reason to fail the task; what is left
-      // the sweeper finds.
-      (void)RemoveWritten(stores_, *earlier, context);
-    }
-    return reference;
+    AIRFREIGHT_RETURN_IF_ERROR(push.Prepare(attempt, body.size()));
+    return PutBody(push, body, context);
   };
-  return About(coordinate, place, put());
+  return push.About(put());
+}
+
+Result<std::unique_ptr<ValueWriter>> Freight::Open(const Coordinate& coordinate,
+                                                   const ValueInfo& info, const Attempt& attempt) {
+  auto push = std::make_unique<Push>(stores_, policy_, *state_, coordinate, info);
+  if (Status prepared = push->Prepare(attempt, 0); !prepared) {
+    return push->About(Result<std::unique_ptr<ValueWriter>>(Fail(std::move(prepared).error())));
+  }
+  return std::make_unique<StreamingWriter>(std::move(push), state_->sends);
+}
+
+std::vector<Result<Reference>> Freight::PutMany(const std::vector<Item>& items,
+                                                const Context& context) {
+  std::vector<std::optional<Result<Reference>>> results(items.size());
+  const Status ended = ForEach(items.size(), state_->transfer.connections, context,
+                               [&](size_t index, const Context& own) -> Status {
+                                 AIRFREIGHT_RETURN_IF_ERROR(CheckContext(own));
+                                 const Item& item = items[index];
+                                 results[index] =
+                                     Put(item.coordinate, item.body, item.info, item.attempt, own);
+                                 return {};
+                               });
+  std::vector<Result<Reference>> out;
+  FillUnbegun(results, ended, &out);
+  return out;
 }
 
 Result<Buffer> Freight::Get(const Reference& reference, const Context& context) {
@@ -339,17 +162,17 @@ Result<bool> Freight::Purge(const Reference& reference, const Context& context) 
   auto place = Locate(stores_, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   auto removed = RemoveWrite(**place, place->key, reference.write, context);
-  if (removed) ledger_->Forget(reference.coordinate.Hash(), reference.write);
+  if (removed) state_->ledger.Forget(reference.coordinate.Hash(), reference.write);
   return About(reference.coordinate, *place, std::move(removed));
 }
 
 Status Freight::Settle(const Coordinate& coordinate, const Context& context) {
   const std::string hash = coordinate.Hash();
-  const std::optional<Written> earlier = ledger_->Find(hash);
+  const std::optional<Written> earlier = state_->ledger.Find(hash);
   if (!earlier) return {};
   auto removed = RemoveWritten(stores_, *earlier, context);
   if (!removed) return Fail(About(coordinate, {}, std::move(removed).error()));
-  ledger_->Forget(hash, earlier->write);
+  state_->ledger.Forget(hash, earlier->write);
   return {};
 }
 

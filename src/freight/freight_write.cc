@@ -72,25 +72,34 @@ Error MayNotLook(Error error) {
   return error;
 }
 
+Error UploadLost() {
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message =
+      "the store has given up the parts that were sent, and no object was made of them: another "
+      "write of this XCom came in between, or open uploads are removed too early (a lifecycle rule "
+      "needs days, not hours). Nothing was changed; push again";
+  error.retryable = true;
+  return error;
+}
+
 // What a store is known to take as the condition of a Put.
 enum class Conditions { kAll, kAbsentOnly, kNone };
 
 }  // namespace
 
-Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, const Body& body,
-                                  std::string_view content_type, const WriteStamp& stamp,
-                                  Condition expected, const Context& context) {
-  PutOptions options;
-  options.metadata = MakeWriteMetadata(stamp);
-  options.content_type = content_type;
-  options.condition = std::move(expected);
+Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, ObjectWriter& writer,
+                                  const WriteStamp& stamp, Condition expected,
+                                  const Context& context) {
+  Condition condition = std::move(expected);
   WriteOutcome outcome;
   Conditions conditions =
-      options.condition.kind == Condition::Kind::kNone ? Conditions::kNone : Conditions::kAll;
+      condition.kind == Condition::Kind::kNone ? Conditions::kNone : Conditions::kAll;
   // What no condition protects is looked at before it is written, not only after a refusal.
   bool look = conditions == Conditions::kNone;
   bool looked = false;  // Whether the condition follows from a look.
   bool denied = false;  // Whether what is there could not be looked at.
+  bool gone = false;    // Whether the store has lost our upload, or completed it.
   for (int puts = 0; puts < kMaxPuts; ++puts) {
     if (look) {
       auto there = store.Head(key, context);
@@ -101,7 +110,7 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
           outcome.info = std::move(there).value();
           return outcome;
         }
-        options.condition =
+        condition =
             conditions == Conditions::kAll ? Condition::Version(there->version) : Condition::None();
       } else {
         const bool unsure = there.error().code == ErrorCode::kNotFoundOrDenied;
@@ -109,34 +118,37 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, cons
         // send the whole body for the same answer.
         if (unsure && denied) return Fail(MayNotLook(std::move(there).error()));
         denied = unsure && conditions != Conditions::kNone;
-        options.condition =
-            conditions == Conditions::kNone ? Condition::None() : Condition::Absent();
+        condition = conditions == Conditions::kNone ? Condition::None() : Condition::Absent();
       }
       looked = true;
     }
-    auto put = store.Put(key, body, options, context);
+    // It was not completed, or what lies there would be ours.
+    if (gone && !writer.CanStartOver()) return Fail(UploadLost());
+    auto put = writer.Write(condition);
     if (put) {
       outcome.info = std::move(put).value();
       return outcome;
     }
     look = true;
+    gone = writer.UploadIsGone();
     const ErrorCode code = put.error().code;
-    if (code == ErrorCode::kConditionFailed) continue;
-    if (code != ErrorCode::kUnsupported || options.condition.kind == Condition::Kind::kNone) {
+    if (code == ErrorCode::kConditionFailed || gone) continue;
+    if (code != ErrorCode::kUnsupported || condition.kind == Condition::Kind::kNone) {
       return Fail(std::move(put).error());
     }
-    if (options.condition.kind == Condition::Kind::kAbsent) {
+    if (condition.kind == Condition::Kind::kAbsent) {
       // A server without conditional writes (HTTP 501).
       outcome.unconditional = true;
       conditions = Conditions::kNone;
-      options.condition = Condition::None();
+      condition = Condition::None();
     } else {
       // One that knows "absent" only.
       conditions = Conditions::kAbsentOnly;
-      options.condition = Condition::None();
+      condition = Condition::None();
       look = !looked;
     }
   }
+  if (gone) return Fail(UploadLost());
   Error error;
   error.code = ErrorCode::kUnavailable;
   error.message = fmt::format(

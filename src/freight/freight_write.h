@@ -11,25 +11,44 @@
 
 namespace airfreight {
 
+/// \brief One way of writing an object: a Put of its bytes, or the completion of an upload in
+/// parts.
+///
+/// Threads: one at a time. Errors: as ObjectStore::Put.
+class ObjectWriter {
+ public:
+  virtual ~ObjectWriter() = default;
+  /// Writes the object under this condition. May be called again with another after ConditionFailed
+  /// and Unsupported.
+  virtual Result<ObjectInfo> Write(const Condition& condition) = 0;
+  /// Whether the last failure was that the store knows the upload no more. Either it was completed,
+  /// and the reply was lost on its way; or it was given up, by a store that asks for the parts
+  /// again after a conflict, or by whoever clears old ones away.
+  virtual bool UploadIsGone() const { return false; }
+  /// Whether Write sends everything anew after that.
+  virtual bool CanStartOver() const { return false; }
+};
+
 /// What WriteInOrder came to.
 struct WriteOutcome {
   ObjectInfo info;
   bool unconditional = false;  ///< The store refused conditions as such, and was asked without.
 };
 
-/// Puts `body` at `key` unless a newer attempt has. `expected` is what is thought to lie there:
-/// absent, or the version that this process wrote itself; None for a store without conditions.
-/// `stamp` goes into the object's metadata.
+/// Writes at `key` by `writer` unless a newer attempt has. `expected` is what is thought to lie
+/// there: absent, or the version that this process wrote itself; None for a store without
+/// conditions. `stamp` is what the object's metadata will say.
 ///
-/// One Put when `expected` holds; each time it does not, one Head more and another Put on what was
-/// found. Without conditions one Head and one Put: what is written between the two is lost. A write
-/// of ours whose reply was lost is recognised by its write id. Superseded when a newer attempt's
-/// object is there, Internal when it is another coordinate's, Invalid when it is another
-/// deployment's; none is touched. Denied when something is there that may not be looked at.
-/// Unavailable when it changes as often as it is looked at.
-Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, const Body& body,
-                                  std::string_view content_type, const WriteStamp& stamp,
-                                  Condition expected, const Context& context);
+/// One Write when `expected` holds; each time it does not, one Head more and another Write on what
+/// was found. Without conditions one Head and one Write: what is written between the two is lost. A
+/// write of ours whose reply was lost is recognised by its write id, also where an upload in parts
+/// is gone because it was completed. Superseded when a newer attempt's object is there, Internal
+/// when it is another coordinate's, Invalid when it is another deployment's; none is touched.
+/// Denied when something is there that may not be looked at. Unavailable when it changes as often
+/// as it is looked at, and when an upload is gone that cannot start over.
+Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, ObjectWriter& writer,
+                                  const WriteStamp& stamp, Condition expected,
+                                  const Context& context);
 
 /// Removes the object at `key` if it bears this write id: a Head, and where it does, a Remove on
 /// the version that was seen. False when it is gone or another's.

@@ -84,6 +84,10 @@ void ExpectFields(const Reference& r, const Json& fields) {
   EXPECT_EQ(r.rows.value_or(0), fields.value("rows", int64_t{0}));
   EXPECT_EQ(r.size_bytes, fields.at("size_bytes").get<uint64_t>());
   EXPECT_EQ(r.digest, TextOr(fields, "digest"));
+  ASSERT_EQ(r.tail.has_value(), fields.contains("tail"));
+  if (r.tail) {
+    EXPECT_EQ(Json::array({r.tail->offset, r.tail->digest}), fields.at("tail"));
+  }
   EXPECT_EQ(r.etag, TextOr(fields, "etag"));
   EXPECT_EQ(r.summary, TextOr(fields, "summary"));
   EXPECT_EQ(Json(r.columns), fields.value("columns", Json::array()));

@@ -41,6 +41,7 @@ constexpr char kAttempt[] = "attempt";
 constexpr char kRows[] = "rows";
 constexpr char kSize[] = "size_bytes";
 constexpr char kDigest[] = "digest";
+constexpr char kTail[] = "tail";
 constexpr char kEtag[] = "etag";
 constexpr char kSummary[] = "summary";
 constexpr char kColumns[] = "columns";
@@ -49,6 +50,8 @@ constexpr char kWritten[] = "written";
 constexpr char kWrite[] = "write";
 constexpr char kOwner[] = "owner";
 constexpr char kSignature[] = "sig";
+
+constexpr std::string_view kTailForm = "[offset, \"crc32c:<8 hex digits>\"]";
 
 tl::unexpected<Error> Malformed(std::string_view field, std::string_view expected) {
   return Fail(ErrorCode::kInvalid,
@@ -96,6 +99,10 @@ Status CheckFields(const Reference& r) {
   if (r.size_bytes > static_cast<uint64_t>(INT64_MAX)) return Malformed(kSize, "below 2^63");
   if (!DigestKindOf(r.digest)) {
     return Malformed(kDigest, "\"crc32c:<8 hex digits>\" or \"sha256:<64 hex digits>\"");
+  }
+  if (r.tail) {
+    if (r.tail->offset > r.size_bytes) return Malformed(kTail, "within the object");
+    if (DigestKindOf(r.tail->digest) != DigestKind::kCrc32c) return Malformed(kTail, kTailForm);
   }
   if (!ParseIso8601(r.written)) return Malformed(kWritten, "a UTC time, as 2026-01-01T00:03:11Z");
   if (!IsLowerHex(r.write, 32)) return Malformed(kWrite, "32 hexadecimal digits");
@@ -197,6 +204,7 @@ Result<std::string> Reference::ToJson() const {
   if (rows) head.Integer(kRows, *rows);
   head.Integer(kSize, static_cast<int64_t>(size_bytes));
   head.Text(kDigest, digest);
+  if (tail) head.Json(kTail, fmt::format("[{},{}]", tail->offset, QuotedAscii(tail->digest)));
   head.TextUnlessEmpty(kEtag, etag);
 
   ObjectWriter ending;
@@ -257,10 +265,11 @@ namespace {
 
 /// The members of a JSON object, as far as a reference has use for them.
 struct Value {
-  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kPairs };
+  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kPairs, kIntegerAndText };
   Kind kind = Kind::kOther;
   std::string text;
   int64_t integer = 0;
+  size_t scalars = 0;  // Members of the array, while it may be one of an integer and a text.
   std::vector<std::vector<std::string>> columns;
 };
 using Members = std::map<std::string, Value, std::less<>>;
@@ -292,6 +301,13 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   bool string(string_t& text) override {
     if (depth_ == 3 && columns_ != nullptr) {
       columns_->columns.back().push_back(std::move(text));
+      return true;
+    }
+    if (depth_ == 2 && tail_ != nullptr && tail_->scalars == 1) {
+      tail_->text = std::move(text);
+      tail_->kind = Value::Kind::kIntegerAndText;
+      ++tail_->scalars;
+      columns_ = nullptr;
       return true;
     }
     Value member;
@@ -338,6 +354,13 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool Integer(int64_t integer) {
+    if (depth_ == 2 && tail_ != nullptr && tail_->scalars == 0) {
+      tail_->integer = integer;
+      tail_->kind = Value::Kind::kOther;  // Not yet anything.
+      ++tail_->scalars;
+      columns_ = nullptr;
+      return true;
+    }
     Value member;
     member.kind = Value::Kind::kInteger;
     member.integer = integer;
@@ -355,8 +378,10 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
       if (array) {
         current_->kind = Value::Kind::kPairs;
         columns_ = current_;
+        tail_ = current_;
       }
     } else if (depth_ == 2 && array && columns_ != nullptr) {
+      tail_ = nullptr;
       columns_->columns.emplace_back();
     } else {
       SpoilColumns();
@@ -366,18 +391,23 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   }
   bool Close() {
     --depth_;
-    if (depth_ == 1) columns_ = nullptr;
+    if (depth_ == 1) {
+      columns_ = nullptr;
+      tail_ = nullptr;
+    }
     return true;
   }
   void SpoilColumns() {
-    if (columns_ == nullptr) return;
-    *columns_ = {};
+    if (tail_ != nullptr) *tail_ = {};
+    if (columns_ != nullptr) *columns_ = {};
+    tail_ = nullptr;
     columns_ = nullptr;
   }
 
   Members* members_;
   Value* current_ = nullptr;  // The member at depth 1 that is being read.
-  Value* columns_ = nullptr;  // The same, while it looks like columns.
+  Value* columns_ = nullptr;  // The same, while it looks like columns,
+  Value* tail_ = nullptr;     // and while it looks like an integer and a text.
   size_t depth_ = 0;
   std::string_view complaint_;
 };
@@ -419,6 +449,13 @@ class FieldReader {
       columns.emplace_back(VisibleText(pair[0]), VisibleText(pair[1]));
     }
     return columns;
+  }
+  std::optional<Reference::Tail> OptionalTail(std::string_view name) {
+    if (!Has(name)) return std::nullopt;
+    Value* value = Required(name, Value::Kind::kIntegerAndText, kTailForm);
+    if (value == nullptr) return std::nullopt;
+    if (value->integer < 0) Wrong(name, kTailForm);
+    return Reference::Tail{static_cast<uint64_t>(value->integer), std::move(value->text)};
   }
   void Wrong(std::string_view name, std::string_view expected) {
     if (status_) status_ = Malformed(name, expected);
@@ -502,6 +539,7 @@ Result<Reference> Reference::Parse(std::string_view json) {
   if (size < 0) fields.Wrong(kSize, "an integer of 0 or more");
   r.size_bytes = static_cast<uint64_t>(size);
   r.digest = fields.Text(kDigest);
+  r.tail = fields.OptionalTail(kTail);
   r.etag = fields.OptionalText(kEtag);
   r.summary = VisibleText(fields.OptionalText(kSummary));
   r.columns = fields.OptionalColumns(kColumns);

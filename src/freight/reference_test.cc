@@ -94,6 +94,11 @@ void ExpectSame(const Reference& a, const Reference& b) {
   EXPECT_EQ(a.rows, b.rows);
   EXPECT_EQ(a.size_bytes, b.size_bytes);
   EXPECT_EQ(a.digest, b.digest);
+  ASSERT_EQ(a.tail.has_value(), b.tail.has_value());
+  if (a.tail) {
+    EXPECT_EQ(a.tail->offset, b.tail->offset);
+    EXPECT_EQ(a.tail->digest, b.tail->digest);
+  }
   EXPECT_EQ(a.etag, b.etag);
   EXPECT_EQ(a.summary, b.summary);
   EXPECT_EQ(a.columns, b.columns);
@@ -118,6 +123,39 @@ TEST(ReferenceTest, AbsentFieldsAreLeftOutAndComeBackAbsent) {
     EXPECT_THAT(json, Not(HasSubstr(fmt::format("\"{}\"", field))));
   }
   ExpectSame(Parsed(json), r);
+}
+
+TEST(ReferenceTest, TailIsAnOffsetAndItsChecksumBehindTheDigest) {
+  Reference r = Example();
+  for (const uint64_t offset : {uint64_t{0}, uint64_t{29213000}, r.size_bytes}) {
+    r.tail = {offset, "crc32c:00c0ffee"};
+    EXPECT_THAT(Json(r), HasSubstr(fmt::format(
+                             R"("digest":"crc32c:9f3a11c2","tail":[{},"crc32c:00c0ffee"],"etag":)",
+                             offset)));
+    ExpectSame(Parsed(Json(r)), r);
+  }
+  ExpectSame(Parsed(With("tail", R"([ 2.9213E+7 , "crc32c:00c0ffee" ])")), [] {
+    Reference expected = Example();
+    expected.tail = {29213000, "crc32c:00c0ffee"};
+    return expected;
+  }());
+}
+
+TEST(ReferenceTest, TailOfAnyOtherFormIsRefused) {
+  for (const char* wrong :
+       {"null", "1", R"("crc32c:00c0ffee")", "[]", "[1]", R"(["crc32c:00c0ffee",1])",
+        R"([1,"crc32c:00c0ffee",2])", R"([1,"crc32c:00c0ffee","x"])", R"([1,["crc32c:00c0ffee"]])",
+        R"([[1,"crc32c:00c0ffee"]])", R"([-1,"crc32c:00c0ffee"])", R"([1.5,"crc32c:00c0ffee"])",
+        R"([1,"crc32c:00C0FFEE"])", R"([29213842,"crc32c:00c0ffee"])", R"([1,2])",
+        R"([1,"sha256:0000000000000000000000000000000000000000000000000000000000000000"])",
+        R"([18446744073709551615,"crc32c:00c0ffee"])", R"({"1":"crc32c:00c0ffee"})"}) {
+    const Error error = ParseError(With("tail", wrong));
+    EXPECT_EQ(error.code, ErrorCode::kInvalid) << wrong;
+    EXPECT_THAT(error.message, HasSubstr("\"tail\"")) << wrong;
+  }
+  Reference r = Example();
+  r.tail = {r.size_bytes + 1, "crc32c:00c0ffee"};
+  EXPECT_FALSE(r.ToJson());
 }
 
 TEST(ReferenceTest, ZeroRowsAreNotAbsentRows) {
@@ -319,7 +357,7 @@ TEST(ReferenceTest, FieldOfTheWrongTypeIsNamed) {
        {"_xcom_backend", "_xcom_type", "_airfreight", "store",   "uri",     "dag",
         "run",           "task",       "map",         "key",     "attempt", "rows",
         "size_bytes",    "digest",     "etag",        "summary", "columns", "columns_cut",
-        "written",       "write",      "owner",       "sig"}) {
+        "written",       "write",      "owner",       "sig",     "tail"}) {
     for (const char* wrong : {"null", R"({"a":1})", R"([["a"]])", R"([["a","b"],"c"])",
                               R"([["a",["b"]]])", R"([["a","b",1]])"}) {
       const Error error = ParseError(With(field, wrong));

@@ -13,8 +13,6 @@ namespace airfreight {
 /// \brief A growing run of bytes in segments, so that growing copies nothing and the peak is the
 /// encoded size plus at most one segment.
 ///
-/// It is also where parallel uploads will come in: a full segment is a part that can go.
-///
 /// Threads: one at a time. Ownership: owns its memory; a Body made of it is valid until the next
 /// Append or the end of its life. Blocking: never. Errors: TooLarge when the system has no memory.
 class SegmentedBuffer {
@@ -26,6 +24,8 @@ class SegmentedBuffer {
   SegmentedBuffer& operator=(const SegmentedBuffer&) = delete;
 
   Status Append(ByteView bytes);
+  /// Appends a beginning of `bytes`, not empty where they are not, and returns the copy.
+  Result<ByteView> AppendSome(ByteView bytes);
   uint64_t size() const { return size_; }
   Body body() const;
 

@@ -1,0 +1,281 @@
+#include "freight/push.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "store/checks.h"
+#include "transfer/plan.h"
+#include "transfer/send_body.h"
+#include "transfer/stream_upload.h"
+
+namespace airfreight {
+namespace {
+
+// Bytes hashed between two polls of the caller's wishes: SHA-256 without hardware help does 200
+// MB/s.
+constexpr size_t kDigestPiece = size_t{16} << 20;
+// How many parts' worth of bytes go in one plain PUT where parts could go at once: an upload in
+// parts costs two requests more, one before and one after all others.
+constexpr uint64_t kPartsInOnePut = 2;
+
+// A digest of the right length, for the draft of a reference.
+std::string PlaceholderDigest(DigestKind kind) { return DigestOf(kind, Body()); }
+
+struct Digests {
+  std::string text;
+  std::optional<uint32_t> crc32c;
+};
+
+Result<Digests> Digest(DigestKind kind, const Body& body, const Context& context) {
+  Digester sha256(kind);
+  uint32_t crc = 0;
+  for (ByteView rest : body.segments()) {
+    while (!rest.empty()) {
+      AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+      const ByteView piece = rest.first(std::min(rest.size(), kDigestPiece));
+      if (kind == DigestKind::kCrc32c) {
+        crc = ExtendCrc32c(crc, piece);
+      } else {
+        sha256.Update(piece);
+      }
+      rest = rest.subspan(piece.size());
+    }
+  }
+  if (kind == DigestKind::kCrc32c) return Digests{Crc32cText(crc), crc};
+  return Digests{sha256.Finish(), std::nullopt};
+}
+
+class PutWriter final : public ObjectWriter {
+ public:
+  PutWriter(const Push& push, const Body& body, PutOptions options, const Context& context)
+      : push_(push), body_(body), options_(std::move(options)), context_(context) {}
+
+  Result<ObjectInfo> Write(const Condition& condition) override {
+    options_.condition = condition;
+    return push_.store().Put(push_.key(), body_, options_, context_);
+  }
+
+ private:
+  const Push& push_;
+  const Body& body_;
+  PutOptions options_;
+  const Context& context_;
+};
+
+// Sends a body that lies in memory in parts, at the first Write and whenever the store has lost
+// them.
+class PartsWriter final : public ObjectWriter {
+ public:
+  PartsWriter(const Push& push, const Body& body, PartPlan plan, ObjectFacts& facts,
+              const Context& context)
+      : push_(push), body_(body), plan_(plan), facts_(facts), context_(context) {}
+
+  Result<ObjectInfo> Write(const Condition& condition) override {
+    gone_ = false;
+    if (upload_ == nullptr) AIRFREIGHT_RETURN_IF_ERROR(Send());
+    auto done = upload_->Complete(sent_.parts, condition, context_);
+    if (done) {
+      upload_.reset();
+    } else if (done.error().code == ErrorCode::kNotFound) {
+      upload_.reset();
+      gone_ = true;
+    }
+    return done;
+  }
+  bool UploadIsGone() const override { return gone_; }
+  bool CanStartOver() const override { return true; }
+
+  /// After an error. The error, with what could not be cleared away.
+  Error Abort(Error error) {
+    if (upload_ == nullptr) return error;
+    if (const Status aborted = upload_->Abort(AbortContext(error.code)); !aborted) {
+      error.message += fmt::format("; and the parts that were sent could not be removed: {}",
+                                   aborted.error().message);
+    }
+    upload_.reset();
+    return error;
+  }
+
+ private:
+  Status Send() {
+    AIRFREIGHT_ASSIGN_OR_RETURN(upload_,
+                                push_.store().StartUpload(push_.key(), push_.Options(), context_));
+    const bool sha256 = push_.decision().digest == DigestKind::kSha256 && !digested_;
+    Digester digester(DigestKind::kSha256);
+    const int connections =
+        push_.store().capabilities().parallel ? push_.state().transfer.connections : 1;
+    AIRFREIGHT_ASSIGN_OR_RETURN(sent_, SendBody(*upload_, body_, plan_, connections,
+                                                sha256 ? &digester : nullptr, context_));
+    if (sha256) {
+      facts_.digest = digester.Finish();
+      digested_ = true;
+    } else if (!digested_) {
+      facts_.digest = Crc32cText(sent_.crc32c);
+    }
+    return {};
+  }
+
+  const Push& push_;
+  const Body& body_;
+  const PartPlan plan_;
+  ObjectFacts& facts_;
+  const Context& context_;
+  std::unique_ptr<PartUpload> upload_;
+  SentBody sent_;
+  bool gone_ = false;
+  bool digested_ = false;  // By SHA-256, which a second sending need not repeat.
+};
+
+// What the next write is to find: what this process left there, or nothing.
+Condition Expectation(const Place& place, const std::optional<Written>& earlier) {
+  const bool own = earlier && earlier->root == place.root() && earlier->key == place.key;
+  return own && !earlier->version.empty() ? Condition::Version(earlier->version)
+                                          : Condition::Absent();
+}
+
+tl::unexpected<Error> TooLarge(uint64_t size, const ValueInfo& info, std::string_view limit) {
+  return Fail(ErrorCode::kTooLarge,
+              fmt::format("the value takes {} bytes as {}; {}", size, info.extension, limit));
+}
+
+}  // namespace
+
+Push::Push(const std::vector<NamedStore>& stores, const Policy& policy, FreightState& state,
+           Coordinate coordinate, ValueInfo info)
+    : stores_(stores),
+      policy_(policy),
+      state_(state),
+      coordinate_(std::move(coordinate)),
+      info_(std::move(info)) {}
+
+Status Push::Prepare(const Attempt& attempt, uint64_t size) {
+  AIRFREIGHT_RETURN_IF_ERROR(coordinate_.Validate());
+  decision_ = policy_.Resolve(coordinate_, info_.type, size);
+  AIRFREIGHT_ASSIGN_OR_RETURN(place_.store, FindStoreToWrite(stores_, decision_.store));
+  AIRFREIGHT_ASSIGN_OR_RETURN(place_.key, coordinate_.ObjectKey(info_.extension));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckSize(size));
+  stamp_.coordinate = coordinate_.Hash();
+  stamp_.attempt = std::max<int64_t>(attempt.number, 0);
+  stamp_.started_micros = attempt.started_micros > 0 ? attempt.started_micros : UnixMicrosNow();
+  stamp_.owner = state_.owner;
+  AIRFREIGHT_ASSIGN_OR_RETURN(stamp_.write, RandomHex128());
+  ObjectFacts facts;
+  facts.size = size;
+  facts.digest = PlaceholderDigest(decision_.digest);
+  if (auto json = Draft(facts).ToJson(); !json) return Fail(std::move(json).error());
+  return {};
+}
+
+Status Push::CheckSize(uint64_t size) const {
+  if (decision_.max_bytes != 0 && size > decision_.max_bytes) {
+    return TooLarge(size, info_,
+                    fmt::format("[airfreight] max_object_bytes allows {}", decision_.max_bytes));
+  }
+  const Capabilities capabilities = store().capabilities();
+  if (!capabilities.parts && size > capabilities.max_put_bytes) {
+    return TooLarge(size, info_,
+                    fmt::format("the store takes {} in one request", capabilities.max_put_bytes));
+  }
+  return {};
+}
+
+PutOptions Push::Options() const {
+  PutOptions options;
+  options.metadata = MakeWriteMetadata(stamp_);
+  options.content_type = info_.content_type;
+  return options;
+}
+
+void Push::Describe(const ValueInfo& info) {
+  info_.rows = info.rows;
+  info_.summary = info.summary;
+  info_.columns = info.columns;
+}
+
+// The reference to be, but for what the store answers.
+Reference Push::Draft(const ObjectFacts& facts) const {
+  Reference reference;
+  reference.backend = store().scheme();
+  reference.type = info_.type;
+  reference.store = place_.store->name;
+  reference.uri = place_.Uri();
+  reference.coordinate = coordinate_;
+  reference.attempt = stamp_.attempt;
+  reference.rows = info_.rows;
+  reference.size_bytes = facts.size;
+  reference.digest = facts.digest;
+  reference.tail = facts.tail;
+  reference.summary = info_.summary;
+  reference.columns = info_.columns;
+  reference.written = FormatIso8601(UnixSecondsNow());
+  reference.write = stamp_.write;
+  reference.owner = stamp_.owner;
+  return reference;
+}
+
+Result<Reference> Push::Publish(ObjectWriter& writer, const ObjectFacts& facts,
+                                const Context& context) {
+  const std::optional<Written> earlier = state_.ledger.Find(stamp_.coordinate);
+  const bool conditional =
+      store().capabilities().conditional_put && !state_.ledger.IsUnconditional(place_.root());
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      const WriteOutcome outcome,
+      WriteInOrder(store(), place_.key, writer, stamp_,
+                   conditional ? Expectation(place_, earlier) : Condition::None(), context));
+  if (outcome.unconditional) state_.ledger.NoteUnconditional(place_.root());
+  Reference reference = Draft(facts);
+  reference.etag = outcome.info.version;
+  state_.ledger.Note(stamp_.coordinate,
+                     {place_.root(), place_.key, outcome.info.version, stamp_.write});
+  if (earlier && (earlier->root != place_.root() || earlier->key != place_.key)) {
+    // The same XCom a moment ago, as another type: no row will name that object again. The new
+    // value is safe by now, so that a failure here is no reason to fail the task; what is left the
+    // sweeper finds.
+    (void)RemoveWritten(stores_, *earlier, context);
+  }
+  return reference;
+}
+
+Result<bool> RemoveWritten(const std::vector<NamedStore>& stores, const Written& written,
+                           const Context& context) {
+  for (const NamedStore& named : stores) {
+    if (named.store->root() != written.root) continue;
+    return RemoveWrite(*named.store, written.key, written.write, context);
+  }
+  return false;
+}
+
+Result<Reference> PutWhole(Push& push, const Body& body, const ObjectFacts& facts,
+                           std::optional<uint32_t> crc32c, const Context& context) {
+  PutOptions options = push.Options();
+  options.crc32c = crc32c;
+  PutWriter writer(push, body, std::move(options), context);
+  return push.Publish(writer, facts, context);
+}
+
+Result<Reference> PutBody(Push& push, const Body& body, const Context& context) {
+  ObjectFacts facts;
+  facts.size = body.size();
+  const Capabilities capabilities = push.store().capabilities();
+  const uint64_t part_bytes = push.state().transfer.part_bytes;
+  const bool worthwhile = capabilities.parallel && body.size() / kPartsInOnePut > part_bytes;
+  if (!capabilities.parts || (!worthwhile && body.size() <= capabilities.max_put_bytes)) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(Digests digests, Digest(push.decision().digest, body, context));
+    facts.digest = std::move(digests.text);
+    return PutWhole(push, body, facts, digests.crc32c, context);
+  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(const PartPlan plan,
+                              PartPlan::ForSize(body.size(), part_bytes, capabilities));
+  PartsWriter writer(push, body, plan, facts, context);
+  auto reference = push.Publish(writer, facts, context);
+  if (!reference) return Fail(writer.Abort(std::move(reference).error()));
+  return reference;
+}
+
+}  // namespace airfreight

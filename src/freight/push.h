@@ -1,0 +1,105 @@
+#pragma once
+
+/// \file
+/// \brief One push of one value: where it goes, who writes it, and the reference that comes of it.
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "airfreight/freight.h"
+#include "freight/attempt.h"
+#include "freight/freight_write.h"
+#include "freight/ledger.h"
+#include "freight/place.h"
+#include "transfer/memory_budget.h"
+
+namespace airfreight {
+
+/// \brief What all pushes and pulls of one Freight share.
+///
+/// Threads: may be shared.
+struct FreightState {
+  FreightState(std::string owner_name, const TransferOptions& options)
+      : owner(std::move(owner_name)),
+        transfer(options),
+        sends(options.memory_bytes > 0 ? options.memory_bytes : DefaultMemoryBudget(options.slots)),
+        pulls(sends.capacity()) {}
+
+  const std::string owner;
+  const TransferOptions transfer;
+  Ledger ledger;
+  /// What is held on its way out.
+  MemoryBudget sends;
+  /// A gate of the same size for pulls that are larger than the budget, so that they come one after
+  /// the other. Not the same budget: a thread that pulls while it feeds a writer would wait for
+  /// itself.
+  MemoryBudget pulls;
+};
+
+/// What is known of an object when all of it has been sent.
+struct ObjectFacts {
+  uint64_t size = 0;
+  std::string digest;
+  std::optional<Reference::Tail> tail;
+};
+
+/// \brief A push from its decisions to its reference.
+///
+/// Threads: one at a time. Ownership: must not outlive the Freight whose stores and state it has.
+/// Blocking: Publish. Errors: as Freight::Put, without the coordinate in their messages; see About.
+class Push {
+ public:
+  Push(const std::vector<NamedStore>& stores, const Policy& policy, FreightState& state,
+       Coordinate coordinate, ValueInfo info);
+
+  /// Decides and checks everything that can be checked before a byte is sent: an object whose
+  /// reference could not be written down would be an orphan. \param size 0 when it is not known.
+  Status Prepare(const Attempt& attempt, uint64_t size);
+
+  ObjectStore& store() const { return *place_; }
+  const std::string& key() const { return place_.key; }
+  const Decision& decision() const { return decision_; }
+  const ValueInfo& info() const { return info_; }
+  const FreightState& state() const { return state_; }
+  /// TooLarge above a limit of the settings or of the store.
+  Status CheckSize(uint64_t size) const;
+  /// For the object: content type and metadata.
+  PutOptions Options() const;
+  /// What a later call knows better: rows, summary, columns.
+  void Describe(const ValueInfo& info);
+
+  /// Writes the object in order and gives its reference; remembers the write, and takes away what
+  /// this process wrote for the same coordinate elsewhere. `facts` are looked at after the write.
+  Result<Reference> Publish(ObjectWriter& writer, const ObjectFacts& facts, const Context& context);
+
+  template <typename T>
+  Result<T> About(Result<T> result) const {
+    return airfreight::About(coordinate_, place_, std::move(result));
+  }
+
+ private:
+  Reference Draft(const ObjectFacts& facts) const;
+
+  const std::vector<NamedStore>& stores_;
+  const Policy& policy_;
+  FreightState& state_;
+  const Coordinate coordinate_;
+  ValueInfo info_;
+  Decision decision_;
+  Place place_;
+  WriteStamp stamp_;
+};
+
+/// Removes what this process has written, where it still lies there.
+Result<bool> RemoveWritten(const std::vector<NamedStore>& stores, const Written& written,
+                           const Context& context);
+
+/// Puts `body` in one request. `crc32c` of it, where it is known.
+Result<Reference> PutWhole(Push& push, const Body& body, const ObjectFacts& facts,
+                           std::optional<uint32_t> crc32c, const Context& context);
+
+/// Puts `body` in one request or in parts, as is best.
+Result<Reference> PutBody(Push& push, const Body& body, const Context& context);
+
+}  // namespace airfreight

@@ -1,0 +1,117 @@
+#include "freight/value_writer.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "base/digest.h"
+
+namespace airfreight {
+namespace {
+
+class CompleteWriter final : public ObjectWriter {
+ public:
+  CompleteWriter(StreamUpload& upload, const Context& context)
+      : upload_(upload), context_(context) {}
+
+  Result<ObjectInfo> Write(const Condition& condition) override {
+    auto done = upload_.upload().Complete(upload_.parts(), condition, context_);
+    gone_ = !done && done.error().code == ErrorCode::kNotFound;
+    return done;
+  }
+  bool UploadIsGone() const override { return gone_; }
+
+ private:
+  StreamUpload& upload_;
+  const Context& context_;
+  bool gone_ = false;
+};
+
+Error Ended() {
+  Error error;
+  error.code = ErrorCode::kInvalid;
+  error.message = "the writer of this value was finished or abandoned before";
+  return error;
+}
+
+}  // namespace
+
+StreamingWriter::StreamingWriter(std::unique_ptr<Push> push, MemoryBudget& budget)
+    : pid_(getpid()), push_(std::move(push)) {
+  const Capabilities capabilities = push_->store().capabilities();
+  StreamUpload::Options options;
+  options.part_bytes = push_->state().transfer.part_bytes;
+  options.connections = capabilities.parallel ? push_->state().transfer.connections : 1;
+  options.block_bytes = kBlockBytes;
+  options.digest = push_->decision().digest;
+  upload_ = std::make_unique<StreamUpload>(
+      capabilities, options, budget, [push = push_.get()](const Context& context) {
+        return push->store().StartUpload(push->key(), push->Options(), context);
+      });
+}
+
+StreamingWriter::~StreamingWriter() {
+  if (pid_ != getpid()) {
+    // Threads, locks and sockets are the parent's.
+    (void)upload_.release();
+    (void)push_.release();
+    return;
+  }
+  if (!ended_) (void)Abandon({});
+}
+
+Status StreamingWriter::Append(ByteView bytes, const Context& context) {
+  if (ended_) return push_->About(Status(Fail(Ended())));
+  Status done = push_->CheckSize(size() + bytes.size());
+  if (done) {
+    done = upload_->Append(bytes, context);
+  } else {
+    done = upload_->Abort(std::move(done).error());
+  }
+  return push_->About(std::move(done));
+}
+
+Result<Reference> StreamingWriter::Finish(const ValueInfo& info, const Context& context) {
+  if (ended_) return push_->About(Result<Reference>(Fail(Ended())));
+  auto reference = DoFinish(info, context);
+  // Whatever it was: the parts are no use any more. After an error that gave them up already this
+  // does nothing but return it.
+  if (!reference) {
+    auto failed = upload_->Abort(std::move(reference).error());
+    return push_->About(Result<Reference>(Fail(std::move(failed).error())));
+  }
+  ended_ = true;
+  return reference;
+}
+
+Result<Reference> StreamingWriter::DoFinish(const ValueInfo& info, const Context& context) {
+  if (info.type != push_->info().type || info.extension != push_->info().extension) {
+    return Fail(
+        ErrorCode::kInvalid,
+        fmt::format("the value was opened as {} in a .{} object, and cannot be finished as "
+                    "{} in a .{} one",
+                    push_->info().type, push_->info().extension, info.type, info.extension));
+  }
+  push_->Describe(info);
+  AIRFREIGHT_RETURN_IF_ERROR(upload_->Finish(context));
+  Checksums& checksums = upload_->checksums();
+  ObjectFacts facts;
+  facts.size = checksums.size();
+  if (checksums.tail_offset()) {
+    facts.tail = {*checksums.tail_offset(), Crc32cText(checksums.tail_crc32c())};
+  }
+  const uint32_t crc32c = checksums.crc32c();
+  facts.digest = checksums.FinishDigest();
+  if (!upload_->in_parts()) return PutWhole(*push_, upload_->body(), facts, crc32c, context);
+  CompleteWriter writer(*upload_, context);
+  return push_->Publish(writer, facts, context);
+}
+
+Status StreamingWriter::Abandon(const Context& /*context*/) {
+  if (ended_) return {};
+  ended_ = true;
+  return upload_->Abandon();
+}
+
+}  // namespace airfreight

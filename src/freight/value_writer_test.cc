@@ -1,0 +1,601 @@
+// Uploads in parts through Freight: which requests are made, what is left when they fail, and what
+// is held in memory meanwhile.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "airfreight/freight.h"
+#include "base/crc32c.h"
+#include "base/digest.h"
+#include "base/random.h"
+#include "conformance/decorators.h"
+#include "conformance/matchers.h"
+#include "freight/push.h"
+
+namespace airfreight {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
+constexpr int64_t kMinute = 60'000'000;
+constexpr uint64_t kPart = 1000;
+
+std::string Pattern(size_t size) {
+  std::string text(size, '\0');
+  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 131 + i / 251) & 0xff);
+  return text;
+}
+
+tl::unexpected<Error> Lost() {
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message = "the connection was reset";
+  error.retryable = true;
+  return Fail(std::move(error));
+}
+
+class ValueWriterTest : public testing::Test {
+ protected:
+  ValueWriterTest()
+      : root_("memory://" + RandomHex128().value() + "/xcom"),
+        memory_(OpenStore(root_, {{"retry_timeout", "0"}}).value()),
+        faulty_(std::make_shared<FaultyStore>(memory_)),
+        counting_(std::make_shared<CountingStore>(faulty_)) {
+    info_.type = "bytes";
+    info_.extension = "bin";
+    faulty_->declared.parts = true;
+    faulty_->declared.parallel = true;
+    transfer_.part_bytes = kPart;
+    transfer_.memory_bytes = 10 * kPart;
+    transfer_.connections = 3;
+  }
+
+  std::unique_ptr<Freight> Process(Policy policy = {}) const {
+    return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
+                                     std::move(policy), "prod", transfer_);
+  }
+  std::unique_ptr<ValueWriter> Open(Freight& freight, int64_t attempt = 1,
+                                    int64_t started = kNoon) {
+    auto writer = freight.Open(coordinate_, info_, {attempt, started});
+    EXPECT_TRUE(IsOk(writer));
+    return writer ? *std::move(writer) : nullptr;
+  }
+  // Writes `text` in pieces of an odd size.
+  Result<Reference> Write(Freight& freight, std::string_view text, int64_t attempt = 1,
+                          int64_t started = kNoon, const Context& context = {}) {
+    const auto writer = Open(freight, attempt, started);
+    for (std::string_view rest = text; !rest.empty();) {
+      const std::string_view piece = rest.substr(0, 333);
+      AIRFREIGHT_RETURN_IF_ERROR(writer->Append(AsBytes(piece), context));
+      rest.remove_prefix(piece.size());
+    }
+    return writer->Finish(info_, context);
+  }
+  std::string KeyOf(const Reference& reference) const {
+    return reference.uri.substr(root_.size() + 1);
+  }
+  std::string Stored(const Reference& reference) const {
+    const auto got = memory_->Get(KeyOf(reference), {}, {});
+    return got ? std::string(AsText(got->body.view())) : got.error().ToString();
+  }
+  size_t ObjectCount() const { return memory_->List("", "", 1000, {})->objects.size(); }
+  // How often each request was made since the last call.
+  std::map<std::string, int> Requests() {
+    std::map<std::string, int> counts;
+    for (const std::string& request : counting_->Take()) ++counts[request];
+    return counts;
+  }
+
+  inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
+                                                "extract",      Instance::Map(-1),
+                                                "return_value", {}};
+  const std::string root_;
+  std::shared_ptr<ObjectStore> memory_;
+  std::shared_ptr<FaultyStore> faulty_;
+  std::shared_ptr<CountingStore> counting_;
+  ValueInfo info_;
+  TransferOptions transfer_;
+};
+
+TEST_F(ValueWriterTest, ValueOfOnePartIsOnePutOnTheCallersThread) {
+  const auto caller = std::this_thread::get_id();
+  faulty_->before_put = [&](auto, const PutOptions& options) -> Status {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    EXPECT_TRUE(options.crc32c);
+    return {};
+  };
+  const auto freight = Process();
+  for (const size_t size : {size_t{0}, size_t{1}, kPart - 1, kPart}) {
+    const std::string text = Pattern(size);
+    const auto reference = Write(*freight, text);
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}})) << size;
+    EXPECT_EQ(Stored(*reference), text);
+    EXPECT_EQ(reference->size_bytes, size);
+    EXPECT_EQ(reference->digest, DigestOf(DigestKind::kCrc32c, Body(text)));
+    EXPECT_FALSE(reference->tail);
+  }
+}
+
+TEST_F(ValueWriterTest, LargerValueIsOneCreateItsPartsAndOneComplete) {
+  const auto freight = Process();
+  for (const auto& [size, parts] :
+       {std::pair{kPart + 1, 2}, {2 * kPart, 2}, {5 * kPart + 77, 6}, {40 * kPart, 40}}) {
+    const std::string text = Pattern(size);
+    const auto reference = Write(*freight, text);
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_EQ(Requests(),
+              (std::map<std::string, int>{{"CREATE", 1}, {"PART", parts}, {"COMPLETE", 1}}))
+        << size;
+    EXPECT_TRUE(Stored(*reference) == text) << size;
+    EXPECT_EQ(reference->size_bytes, size);
+    EXPECT_EQ(reference->digest, DigestOf(DigestKind::kCrc32c, Body(text)));
+    EXPECT_EQ(reference->etag, memory_->Head(KeyOf(*reference), {})->version);
+    EXPECT_TRUE(IsOk(freight->Get(*reference, {})));
+    Requests();
+  }
+}
+
+TEST_F(ValueWriterTest, PartsGoWhileTheValueIsStillBeingMade) {
+  std::atomic<int> sent{0};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
+    ++sent;
+    return {};
+  };
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(3 * kPart + 1)), {})));
+  while (sent < 3) std::this_thread::yield();  // Would never end if they waited for Finish.
+  EXPECT_TRUE(IsOk(writer->Finish(info_, {})));
+  EXPECT_EQ(sent, 4);
+}
+
+TEST_F(ValueWriterTest, Sha256IsOfTheWholeValue) {
+  Decision decision;
+  decision.digest = DigestKind::kSha256;
+  const auto freight = Process(Policy(decision));
+  for (const size_t size : {size_t{10}, 7 * kPart + 5}) {
+    const std::string text = Pattern(size);
+    const auto reference = Write(*freight, text);
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_EQ(reference->digest, DigestOf(DigestKind::kSha256, Body(text)));
+    EXPECT_TRUE(IsOk(freight->Get(*reference, {})));
+  }
+}
+
+TEST_F(ValueWriterTest, SealedBlocksAndTailAreOfTheBytesThatWereSent) {
+  transfer_.part_bytes = 100'000;
+  const auto freight = Process();
+  const std::string text = Pattern(200'000);
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(text).first(150'000), {})));
+  const std::vector<uint32_t> blocks = writer->SealBlocks();
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(text).subspan(150'000), {})));
+  EXPECT_EQ(writer->SealBlocks(), blocks);
+  EXPECT_EQ(writer->size(), text.size());
+  const auto reference = writer->Finish(info_, {});
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_THAT(
+      blocks,
+      ElementsAre(Crc32c(AsBytes(text).first(kBlockBytes)),
+                  Crc32c(AsBytes(text).subspan(kBlockBytes, kBlockBytes)),
+                  Crc32c(AsBytes(text).subspan(2 * kBlockBytes, 150'000 - 2 * kBlockBytes))));
+  ASSERT_TRUE(reference->tail);
+  EXPECT_EQ(reference->tail->offset, 150'000U);
+  EXPECT_EQ(reference->tail->digest, Crc32cText(Crc32c(AsBytes(text).subspan(150'000))));
+  EXPECT_EQ(reference->digest, DigestOf(DigestKind::kCrc32c, Body(text)));
+}
+
+TEST_F(ValueWriterTest, MemoryHeldNeverExceedsTheBudget) {
+  transfer_.memory_bytes = 4 * kPart;
+  transfer_.connections = 16;
+  std::atomic<uint64_t> held{0};
+  std::atomic<uint64_t> most{0};
+  faulty_->upload.before_part = [&](int, uint64_t size, const Context&) -> Status {
+    const uint64_t now = held += size;
+    for (uint64_t seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+    }
+    std::this_thread::yield();
+    held -= size;
+    return {};
+  };
+  const auto freight = Process();
+  const std::string text = Pattern(200 * kPart);
+  const auto reference = Write(*freight, text);
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_TRUE(Stored(*reference) == text);
+  EXPECT_LE(most, 4 * kPart);
+}
+
+TEST_F(ValueWriterTest, ManyWritersOfOneThreadGoOnWhateverTheBudget) {
+  transfer_.memory_bytes = kPart;  // Not even one part for each.
+  const auto freight = Process();
+  std::vector<std::unique_ptr<ValueWriter>> writers;
+  for (int64_t i = 0; i < 8; ++i) {
+    Coordinate coordinate = coordinate_;
+    coordinate.instance = Instance::Map(i);
+    writers.push_back(*freight->Open(coordinate, info_, {1, kNoon}));
+  }
+  const std::string text = Pattern(6 * kPart);
+  for (size_t at = 0; at < text.size(); at += 500) {
+    for (const auto& writer : writers) {
+      ASSERT_TRUE(IsOk(writer->Append(AsBytes(text).subspan(at, 500), {})));
+    }
+  }
+  for (const auto& writer : writers) {
+    const auto reference = writer->Finish(info_, {});
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_TRUE(Stored(*reference) == text);
+  }
+}
+
+TEST_F(ValueWriterTest, FailedPartGivesTheUploadUpAndIsWhatEveryLaterCallReturns) {
+  std::atomic<int> parts{0};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
+    if (++parts == 3) return Lost();
+    return {};
+  };
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  Status appended;
+  for (int i = 0; i < 1000 && appended; ++i) appended = writer->Append(AsBytes(Pattern(kPart)), {});
+  ASSERT_TRUE(IsError(appended, ErrorCode::kUnavailable));
+  EXPECT_TRUE(appended.error().retryable);
+  EXPECT_THAT(appended.error().message,
+              AllOf(HasSubstr("connection was reset"), HasSubstr("'sales'")));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  EXPECT_TRUE(IsError(writer->Append(AsBytes("x"), {}), ErrorCode::kUnavailable));
+  EXPECT_TRUE(IsError(writer->Finish(info_, {}), ErrorCode::kUnavailable));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{}));
+  EXPECT_EQ(ObjectCount(), 0U);
+}
+
+TEST_F(ValueWriterTest, EveryFailureAbortsOnce) {
+  const std::string text = Pattern(5 * kPart);
+  const auto expect = [&](ErrorCode code, int aborts) {
+    Requests();
+    EXPECT_TRUE(IsError(Write(*Process(), text), code));
+    EXPECT_EQ(Requests()["ABORT"], aborts);
+    EXPECT_EQ(ObjectCount(), 0U);
+  };
+  faulty_->before_start = []() -> Status { return Fail(ErrorCode::kDenied, "no uploads"); };
+  expect(ErrorCode::kDenied, 0);
+  faulty_->before_start = nullptr;
+  faulty_->upload.before_part = [](int number, uint64_t, const Context&) -> Status {
+    if (number == 5) return Fail(ErrorCode::kDenied, "no last part");
+    return {};
+  };
+  expect(ErrorCode::kDenied, 1);
+  faulty_->upload.before_part = nullptr;
+  faulty_->upload.before_complete = [](const Condition&) -> Status { return Lost(); };
+  expect(ErrorCode::kUnavailable, 1);
+  faulty_->upload.before_complete = nullptr;
+  Decision decision;
+  decision.max_bytes = 3 * kPart;
+  Requests();
+  EXPECT_TRUE(IsError(Write(*Process(Policy(decision)), text), ErrorCode::kTooLarge));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+}
+
+TEST_F(ValueWriterTest, FailedAbortIsSaidBesideTheReason) {
+  faulty_->upload.before_complete = [](const Condition&) -> Status { return Lost(); };
+  faulty_->upload.before_abort = [](const Context& context) -> Status {
+    EXPECT_TRUE(context.deadline);  // Never for ever.
+    EXPECT_FALSE(context.cancelled);
+    return Fail(ErrorCode::kDenied, "no AbortMultipartUpload");
+  };
+  const auto failed = Write(*Process(), Pattern(2 * kPart));
+  ASSERT_TRUE(IsError(failed, ErrorCode::kUnavailable));
+  EXPECT_THAT(failed.error().message,
+              AllOf(HasSubstr("connection was reset"), HasSubstr("could not be removed"),
+                    HasSubstr("no AbortMultipartUpload")));
+}
+
+TEST_F(ValueWriterTest, WriterThatIsDroppedOrAbandonedLeavesNothing) {
+  const auto freight = Process();
+  {
+    const auto small = Open(*freight);
+    ASSERT_TRUE(IsOk(small->Append(AsBytes("x"), {})));
+    const auto large = Open(*freight);
+    ASSERT_TRUE(IsOk(large->Append(AsBytes(Pattern(2 * kPart)), {})));
+  }
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(2 * kPart)), {})));
+  EXPECT_TRUE(IsOk(writer->Abandon({})));
+  EXPECT_TRUE(IsOk(writer->Abandon({})));
+  EXPECT_TRUE(IsError(writer->Finish(info_, {}), ErrorCode::kInvalid));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  EXPECT_EQ(ObjectCount(), 0U);
+}
+
+TEST_F(ValueWriterTest, FinishedWriterTakesNoMore) {
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Finish(info_, {})));
+  EXPECT_TRUE(IsError(writer->Append(AsBytes("x"), {}), ErrorCode::kInvalid));
+  EXPECT_TRUE(IsError(writer->Finish(info_, {}), ErrorCode::kInvalid));
+  EXPECT_TRUE(IsOk(writer->Abandon({})));
+  EXPECT_EQ(ObjectCount(), 1U);
+}
+
+TEST_F(ValueWriterTest, ValueOpenedAsOneTypeIsNotFinishedAsAnother) {
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  ValueInfo other = info_;
+  other.extension = "json";
+  EXPECT_TRUE(IsError(writer->Finish(other, {}), ErrorCode::kInvalid));
+  EXPECT_THAT(Requests(), IsEmpty());
+}
+
+TEST_F(ValueWriterTest, CancellationInTheMiddleEndsStalledPartsAndAborts) {
+  std::atomic<int> stalled{0};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context& context) -> Status {
+    ++stalled;
+    while (!context.IsCancelled()) std::this_thread::yield();
+    return Fail(ErrorCode::kCancelled, "told to stop");
+  };
+  const auto caller = std::this_thread::get_id();
+  Context context;
+  context.cancelled = [&] {
+    EXPECT_EQ(std::this_thread::get_id(), caller);
+    return stalled >= 3;
+  };
+  EXPECT_TRUE(
+      IsError(Write(*Process(), Pattern(20 * kPart), 1, kNoon, context), ErrorCode::kCancelled));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  stalled = 0;
+  const std::string text = Pattern(20 * kPart);
+  EXPECT_TRUE(IsError(Process()->Put(coordinate_, Body(text), info_, {1, kNoon}, context),
+                      ErrorCode::kCancelled));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  EXPECT_EQ(ObjectCount(), 0U);
+}
+
+TEST_F(ValueWriterTest, CancellationWhileTheLastPartsAreWaitedForAborts) {
+  std::atomic<bool> stalled{false};
+  faulty_->upload.before_part = [&](int number, uint64_t, const Context& context) -> Status {
+    if (number != 2) return {};
+    stalled = true;
+    while (!context.IsCancelled()) std::this_thread::yield();
+    return Fail(ErrorCode::kCancelled, "told to stop");
+  };
+  Context context;
+  context.cancelled = [&] { return stalled.load(); };
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(kPart + 1)), {})));
+  EXPECT_TRUE(IsError(writer->Finish(info_, context), ErrorCode::kCancelled));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+}
+
+// ------------------------------------------------------------------------ the protocol of attempts
+
+TEST_F(ValueWriterTest, LaterAttemptReplacesAtCompleteWithoutSendingAPartTwice) {
+  const std::string text = Pattern(3 * kPart);
+  ASSERT_TRUE(IsOk(Write(*Process(), text)));
+  Requests();
+  const auto second = Write(*Process(), text + "2", 2, kNoon + kMinute);
+  ASSERT_TRUE(IsOk(second));
+  EXPECT_EQ(Requests(),
+            (std::map<std::string, int>{{"CREATE", 1}, {"PART", 4}, {"COMPLETE", 2}, {"HEAD", 1}}));
+  EXPECT_TRUE(Stored(*second) == text + "2");
+}
+
+TEST_F(ValueWriterTest, ProcessThatWroteTheObjectReplacesItWithOneComplete) {
+  const auto freight = Process();
+  ASSERT_TRUE(IsOk(Write(*freight, Pattern(3 * kPart))));
+  Requests();
+  EXPECT_TRUE(IsOk(Write(*freight, Pattern(4 * kPart))));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"CREATE", 1}, {"PART", 4}, {"COMPLETE", 1}}));
+}
+
+TEST_F(ValueWriterTest, ZombieIsSupersededAtCompleteAndItsPartsAreRemoved) {
+  const auto zombie = Process();
+  const auto writer = Open(*zombie, 1, kNoon);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(3 * kPart)), {})));
+  const auto retry = Write(*Process(), "retry", 2, kNoon + kMinute);
+  ASSERT_TRUE(IsOk(retry));
+  Requests();
+  EXPECT_TRUE(IsError(writer->Finish(info_, {}), ErrorCode::kSuperseded));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  EXPECT_EQ(Stored(*retry), "retry");
+}
+
+TEST_F(ValueWriterTest, LostReplyOfCompleteIsKnownByTheWriteId) {
+  // The first Complete made the object and its reply was lost; the layer that repeats it is told
+  // that the upload is not there.
+  std::atomic<int> completes{0};
+  faulty_->upload.after_complete = [&](const Result<ObjectInfo>& reply) -> Status {
+    if (++completes > 1) return {};
+    EXPECT_TRUE(IsOk(reply));
+    return Fail(ErrorCode::kNotFound, "NoSuchUpload");
+  };
+  const std::string text = Pattern(3 * kPart);
+  const auto streamed = Write(*Process(), text);
+  ASSERT_TRUE(IsOk(streamed));
+  EXPECT_EQ(Requests(),
+            (std::map<std::string, int>{{"CREATE", 1}, {"PART", 3}, {"COMPLETE", 1}, {"HEAD", 1}}));
+  EXPECT_EQ(streamed->etag, memory_->Head(KeyOf(*streamed), {})->version);
+  completes = 0;
+  Coordinate other = coordinate_;
+  other.instance = Instance::Map(1);
+  const auto put = Process()->Put(other, Body(text), info_, {1, kNoon}, {});
+  ASSERT_TRUE(IsOk(put));
+  EXPECT_EQ(Requests(),
+            (std::map<std::string, int>{{"CREATE", 1}, {"PART", 3}, {"COMPLETE", 1}, {"HEAD", 1}}));
+  EXPECT_TRUE(Stored(*put) == text);
+}
+
+TEST_F(ValueWriterTest, UploadThatTheStoreGaveUpIsSentAgainFromMemoryAndIsAnErrorOfAStream) {
+  // After 409 ConditionalRequestConflict all parts have to be sent again
+  // (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html).
+  std::atomic<int> completes{0};
+  faulty_->upload.before_complete = [&](const Condition&) -> Status {
+    if (++completes == 1) return Fail(ErrorCode::kNotFound, "NoSuchUpload");
+    return {};
+  };
+  const std::string text = Pattern(3 * kPart);
+  const auto put = Process()->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
+  ASSERT_TRUE(IsOk(put));
+  EXPECT_EQ(Requests(),
+            (std::map<std::string, int>{{"CREATE", 2}, {"PART", 6}, {"COMPLETE", 2}, {"HEAD", 1}}));
+  EXPECT_TRUE(Stored(*put) == text);
+  completes = 0;
+  const auto streamed = Write(*Process(), text, 2, kNoon + kMinute);
+  ASSERT_TRUE(IsError(streamed, ErrorCode::kUnavailable));
+  EXPECT_TRUE(streamed.error().retryable);
+  EXPECT_THAT(streamed.error().message,
+              AllOf(HasSubstr("given up the parts"), HasSubstr("push again")));
+  EXPECT_TRUE(Stored(*put) == text);
+}
+
+TEST_F(ValueWriterTest, ServerThatKnowsNoConditionsCompletesWithoutOne) {
+  faulty_->upload.before_complete = [](const Condition& condition) -> Status {
+    if (condition.kind == Condition::Kind::kNone) return {};
+    return Fail(ErrorCode::kUnsupported, "501");
+  };
+  const auto freight = Process();
+  ASSERT_TRUE(IsOk(Write(*freight, Pattern(2 * kPart))));
+  EXPECT_EQ(Requests(),
+            (std::map<std::string, int>{{"CREATE", 1}, {"PART", 2}, {"COMPLETE", 2}, {"HEAD", 1}}));
+}
+
+// ------------------------------------------------------------------------------ bodies in memory
+
+TEST_F(ValueWriterTest, BodyUpToTwoPartsIsOnePutAndALargerOneGoesInParts) {
+  const auto freight = Process();
+  const auto put = [&](std::string_view text) {
+    return freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
+  };
+  const std::string text = Pattern(5 * kPart + 3);
+  ASSERT_TRUE(IsOk(put(std::string_view(text).substr(0, 2 * kPart))));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
+  const auto reference = put(text);
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"CREATE", 1}, {"PART", 6}, {"COMPLETE", 1}}));
+  EXPECT_TRUE(Stored(*reference) == text);
+  EXPECT_EQ(reference->digest, DigestOf(DigestKind::kCrc32c, Body(text)));
+}
+
+TEST_F(ValueWriterTest, BodyGoesInOnePutWherePartsAreNoFasterAndInPartsWhereItMust) {
+  faulty_->declared.parallel = false;
+  const auto freight = Process();
+  const std::string text = Pattern(20 * kPart);
+  ASSERT_TRUE(IsOk(freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {})));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
+  faulty_->declared.max_put_bytes = 10 * kPart;
+  const auto reference = freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(Requests()["PART"], 20);
+  EXPECT_TRUE(Stored(*reference) == text);
+}
+
+TEST_F(ValueWriterTest, BodyOfManySegmentsIsCutWithoutACopy) {
+  Decision decision;
+  decision.digest = DigestKind::kSha256;
+  const std::string text = Pattern(9 * kPart + 1);
+  Body body;
+  for (size_t at = 0, step = 1; at < text.size(); at += step, step = step * 7 % 401) {
+    body.Append(AsBytes(std::string_view(text).substr(at, step)));
+  }
+  const auto freight = Process(Policy(decision));
+  const auto reference = freight->Put(coordinate_, body, info_, {1, kNoon}, {});
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_TRUE(Stored(*reference) == text);
+  EXPECT_EQ(reference->digest, DigestOf(DigestKind::kSha256, body));
+}
+
+TEST_F(ValueWriterTest, BodysFailedPartAborts) {
+  faulty_->upload.before_part = [](int number, uint64_t, const Context&) -> Status {
+    if (number == 4) return Fail(ErrorCode::kDenied, "no");
+    return {};
+  };
+  const std::string text = Pattern(9 * kPart);
+  EXPECT_TRUE(
+      IsError(Process()->Put(coordinate_, Body(text), info_, {1, kNoon}, {}), ErrorCode::kDenied));
+  EXPECT_EQ(Requests()["ABORT"], 1);
+  EXPECT_EQ(ObjectCount(), 0U);
+}
+
+TEST_F(ValueWriterTest, StoreWithoutPartsGetsOnePutAndItsLimitIsKept) {
+  faulty_->declared.parts = false;
+  faulty_->declared.max_put_bytes = 6 * kPart;
+  const std::string text = Pattern(6 * kPart);
+  const auto reference = Write(*Process(), text);
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
+  EXPECT_TRUE(Stored(*reference) == text);
+  EXPECT_TRUE(IsError(Write(*Process(), text + "x"), ErrorCode::kTooLarge));
+  EXPECT_THAT(Requests(), IsEmpty());
+}
+
+TEST_F(ValueWriterTest, PutManyGivesResultsInOrderAndOneFailureStopsNoOther) {
+  const auto freight = Process();
+  std::vector<std::string> texts;
+  std::vector<Freight::Item> items;
+  for (int i = 0; i < 20; ++i) texts.push_back(Pattern(static_cast<size_t>(i) * 10));
+  for (int64_t i = 0; i < 20; ++i) {
+    Freight::Item item{coordinate_, Body(texts[static_cast<size_t>(i)]), info_, {1, kNoon}};
+    item.coordinate.instance = Instance::Map(i);
+    if (i == 7) item.info.extension = "../x";
+    items.push_back(std::move(item));
+  }
+  const auto results = freight->PutMany(items, {});
+  ASSERT_EQ(results.size(), 20U);
+  for (size_t i = 0; i < 20; ++i) {
+    if (i == 7) {
+      EXPECT_TRUE(IsError(results[i], ErrorCode::kInvalid));
+    } else {
+      ASSERT_TRUE(IsOk(results[i]));
+      EXPECT_EQ(Stored(*results[i]), texts[i]);
+    }
+  }
+  Context context;
+  context.cancelled = [] { return true; };
+  for (const auto& result : freight->PutMany(items, context)) {
+    EXPECT_TRUE(IsError(result, ErrorCode::kCancelled));
+  }
+  EXPECT_THAT(freight->PutMany({}, {}), IsEmpty());
+}
+
+TEST_F(ValueWriterTest, ChildOfAForkDropsItsParentsWriterUntouched) {
+  const auto freight = Process();
+  std::atomic<bool> go{false};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
+    while (!go) std::this_thread::yield();
+    return {};
+  };
+  auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(2 * kPart)), {})));
+  const pid_t child = fork();
+  if (child == 0) {
+    writer.reset();  // Would join a thread that is not there, or abort its parent's upload.
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  go = true;
+  EXPECT_TRUE(IsOk(writer->Finish(info_, {})));
+}
+
+}  // namespace
+}  // namespace airfreight
