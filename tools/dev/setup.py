@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -105,6 +106,20 @@ def airflow_venv(version: str, wheel: Path) -> Path:
     if done.returncode != 0:
         raise DevError(f"no environment for Airflow {version}; see the lines above")
     return BUILD / "venvs" / f"airflow-{version}"
+
+
+def core_venv(wheel: Path) -> Path:
+    """A small environment with the wheel and pytest, without Airflow; its path."""
+    venv = BUILD / "venvs" / "core"
+    stamp = venv / ".airfreight-wheel"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != digest:
+        uv = tools_venv() / "bin" / "uv"
+        python = venv / "bin" / "python"
+        run([uv, "venv", "-q", "--clear", "--python", airflow_env.base_python(), venv], quiet=True)
+        run([uv, "pip", "install", "-q", "--python", python, wheel, "pytest"], quiet=True)
+        stamp.write_text(digest)
+    return venv
 
 
 def everything() -> None:

@@ -93,6 +93,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("wheel", _wheel)
     stages.stage("debootstrap", _debootstrap)
     stages.stage("servers", _server_tests)
+    stages.stage("access", _access_tests)
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version))
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -187,6 +188,12 @@ def _server_tests() -> None:
     installing.versitygw()
     installing.minio()
     run([TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/servers"], env=_server_env())
+
+
+def _access_tests() -> None:
+    """Denials, on a server that knows who may do what."""
+    venv = installing.core_venv(build.wheel())
+    run([venv / "bin" / "python", "-m", "pytest", "-q", "tests/access"])
 
 
 def _python_tests(version: str, *, soak: bool = False) -> None:
