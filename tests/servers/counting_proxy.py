@@ -20,7 +20,7 @@ import urllib.parse
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
 # Large enough that 100 MB cost a few hundred calls.
@@ -82,7 +82,51 @@ class Truncate:
     body_bytes: int = 0
 
 
-Fault = Answer | Reset | Truncate
+class Gate:
+    """Where held requests wait. Closed at first; any thread may open it or look."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._open = False
+        self._waiting: list[str] = []
+
+    def open(self) -> None:
+        """Lets everyone through, those who come later too."""
+        with self._changed:
+            self._open = True
+            self._changed.notify_all()
+
+    def pass_through(self, path: str) -> None:
+        """Waits until the gate is open."""
+        with self._changed:
+            self._waiting.append(path)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._open)
+            self._waiting.remove(path)
+
+    def await_waiting(self, paths: Iterable[str], seconds: float) -> list[str]:
+        """Waits until there is a request of every path; returns those paths that none waits for."""
+        wanted = list(paths)
+
+        def missing() -> list[str]:
+            return [path for path in wanted if path not in self._waiting]
+
+        with self._changed:
+            self._changed.wait_for(lambda: not missing(), seconds)
+            return missing()
+
+
+@dataclasses.dataclass(frozen=True)
+class Hold:
+    """No fault but a wait: before a request's body is read, or in the midst of an answer's.
+
+    A request with a body waits before it; another one's answer after its first half.
+    """
+
+    gate: Gate
+
+
+Fault = Answer | Reset | Truncate | Hold
 
 
 class _Closed(Exception):  # noqa: N818
@@ -323,6 +367,9 @@ class CountingProxy:
         with self._lock:
             self._requests.append(record)
         fault = self.script(record) if self.script is not None else None
+        hold = fault if isinstance(fault, Hold) else None
+        if isinstance(fault, Hold):
+            fault = None
         record.fault = fault is not None
         if isinstance(fault, Reset) and not fault.after_server:
             _reset(client.socket)
@@ -341,6 +388,9 @@ class CountingProxy:
 
         server = server or self._connect()
         whole = True
+        if hold is not None and int(headers.get("content-length", "0")) > 0:
+            hold.gate.pass_through(record.path)
+            hold = None
         try:
             server.socket.sendall(head)
             self._receive_body(client, headers, record, server.socket.sendall)
@@ -353,7 +403,7 @@ class CountingProxy:
             _reset(client.socket)
             raise _Closed
         reusable = self._return_answer(
-            client, server, record, fault, (status, answer_headers, answer_head)
+            client, server, record, hold or fault, (status, answer_headers, answer_head)
         )
         if whole and reusable and headers.get("connection", "").lower() != "close":
             return server
@@ -389,7 +439,7 @@ class CountingProxy:
         client: _Stream,
         server: _Stream,
         record: Recorded,
-        fault: Truncate | None,
+        fault: Truncate | Hold | None,
         answer: tuple[int, dict[str, str], bytes],
     ) -> bool:
         """Passes the answer on; whether the server's connection can be used again."""
@@ -399,12 +449,18 @@ class CountingProxy:
             length = 0
         elif "content-length" in headers:
             length = int(headers["content-length"])
-        if fault is not None:
+        if isinstance(fault, Truncate):
             length = min(fault.body_bytes, fault.body_bytes if length is None else length)
         # Before the first byte leaves: a client that has its answer finds the record complete.
         record.status = status
         record.response_bytes = length or 0
         client.socket.sendall(head)
+        if isinstance(fault, Hold):
+            first = (length or 0) // 2
+            server.relay(first, client.socket.sendall)
+            fault.gate.pass_through(record.path)
+            length = None if length is None else length - first
+            fault = None
         if fault is None and length is None and "chunked" in headers.get("transfer-encoding", ""):
             record.response_bytes = server.relay_chunked(client.socket.sendall)
         else:

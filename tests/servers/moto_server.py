@@ -123,6 +123,7 @@ class MotoServer:
             self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="airfreight-moto-"))
         )
         python = find_python()
+        said = ""
         for _ in range(_START_ATTEMPTS):
             port = free_port()
             self.endpoint = f"http://127.0.0.1:{port}"
