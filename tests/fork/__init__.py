@@ -1,0 +1,1 @@
+"""What happens to transfers when their process forks."""
