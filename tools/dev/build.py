@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tools.dev.base import BUILD, ROOT, DevError, run
+from tools.dev.base import BUILD, ROOT, DevError, output, run
 
 
 def configure_and_build(preset: str) -> Path:
@@ -33,3 +33,38 @@ def wheel() -> Path:
     if not built:
         raise DevError("packaging/build_wheel.sh left no wheel in dist/")
     return built[-1]
+
+
+def sanitized_package() -> Path:
+    """A folder for PYTHONPATH: the package from its sources, the extension with AddressSanitizer.
+
+    To be loaded with `sanitizer_environment`.
+    """
+    wheel()  # Leaves an environment that has nanobind.
+    python = BUILD / "wheel-tools" / "bin" / "python"
+    run(["cmake", "--preset", "python-asan", f"-DPython_EXECUTABLE={python}"], quiet=True)
+    run(["cmake", "--build", "--preset", "python-asan"])
+    package = BUILD / "python-asan" / "package"
+    for source in (ROOT / "python" / "airfreight").iterdir():
+        link = package / "airfreight" / source.name
+        if source.suffix != ".so" and not link.exists():
+            link.unlink(missing_ok=True)
+            link.symlink_to(source)
+    return package
+
+
+def sanitizer_environment(package: Path) -> dict[str, str]:
+    """What an interpreter needs that was not built with AddressSanitizer itself."""
+    # libstdc++ too: the sanitizer looks for the real __cxa_throw when it is loaded.
+    libraries = [
+        output(["g++", f"-print-file-name={name}"]).strip()
+        for name in ("libasan.so", "libstdc++.so.6")
+    ]
+    return {
+        "LD_PRELOAD": " ".join(libraries),
+        "PYTHONPATH": str(package),
+        # Python's own allocator would hide what happens within its arenas.
+        "PYTHONMALLOC": "malloc",
+        # The interpreter leaks on purpose at its end.
+        "ASAN_OPTIONS": "detect_leaks=0",
+    }

@@ -30,7 +30,7 @@ APT_GROUPS = {
     "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
     "test": (
         "clang-19", "libclang-rt-19-dev", "llvm-19", "libgtest-dev", "libgmock-dev", "debootstrap",
-        "redis-server", "procps",
+        "redis-server", "procps", "gdb",
     ),
 }  # fmt: skip
 

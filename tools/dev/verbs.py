@@ -75,6 +75,7 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("core", lambda: _ctest("release", second_server=True))
     stages.stage("core-repeated", _repeat)
     stages.stage("fuzz", partial(_fuzz, 600))
+    stages.stage("fork", partial(_fork, 500))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version, soak=True))
     return stages.finish()
@@ -94,6 +95,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("debootstrap", _debootstrap)
     stages.stage("servers", _server_tests)
     stages.stage("access", _access_tests)
+    stages.stage("fork", partial(_fork, 50))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version))
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -194,6 +196,21 @@ def _access_tests() -> None:
     """Denials, on a server that knows who may do what."""
     venv = installing.core_venv(build.wheel())
     run([venv / "bin" / "python", "-m", "pytest", "-q", "tests/access"])
+
+
+def _fork(rounds: int) -> None:
+    """Forks in mid-transfer: the core under ThreadSanitizer, the package under AddressSanitizer."""
+    installing.versitygw()
+    driver = ["python3", "-m", "tests.fork", "--rounds", str(rounds), "--"]
+    harness = build.configure_and_build("tsan") / "airfreight_fork_harness"
+    # A child of a process with threads is what this is about, not a mistake.
+    options = "TSAN_OPTIONS=die_after_fork=0:halt_on_error=1"
+    run([*driver, "env", options, harness], env=_server_env())
+    venv = installing.core_venv(build.wheel())
+    sanitizer = build.sanitizer_environment(build.sanitized_package())
+    words = [f"{name}={value}" for name, value in sanitizer.items()]
+    program = [venv / "bin" / "python", "-m", "tests.fork.program"]
+    run([*driver, "env", *words, *program], env=_server_env())
 
 
 def _python_tests(version: str, *, soak: bool = False) -> None:

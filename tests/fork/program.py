@@ -1,0 +1,118 @@
+"""The Python program that tests/fork/driver.py lets fork; the lines are those of fork_harness.cc.
+
+What Airflow's supervisor does: it has the package loaded and used in threads, forks a task, and the
+task uses the same objects of the package.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import threading
+import traceback
+
+from airfreight._core import Coordinate, Freight
+
+_LARGE = 20 << 20  # Parts and ranges, at the sizes that are the package's own.
+_SMALL = 3000
+
+
+def _content(name: str) -> bytes:
+    return random.Random(name).randbytes(_LARGE if name.endswith("large") else _SMALL)  # noqa: S311
+
+
+class Transfers:
+    """Puts and gets by name; `side` is "held" for the parent's and "free" for the child's."""
+
+    def __init__(self) -> None:
+        endpoint = os.environ["AIRFREIGHT_TEST_S3_ENDPOINT"]
+        place = os.environ["AIRFREIGHT_TEST_S3"]
+        self._freight = Freight([("default", place, {"endpoint_url": endpoint})])
+        self._references: dict[str, str] = {}
+
+    def put(self, side: str, run: str, task: str) -> str:
+        """Stores the content of this place; its reference."""
+        return self._freight.put(
+            Coordinate(side, run, task, "k"),
+            [_content(side + run + task)],
+            type="builtins.bytes",
+            extension="bin",
+        )
+
+    def prepare(self, side: str) -> None:
+        """Writes what `get` reads."""
+        for task in ("get-small", "get-large"):
+            self._references[side + task] = self.put(side, "prepared", task)
+
+    def get(self, side: str, task: str) -> None:
+        """AssertionError unless what is there is what was put."""
+        self.check(self._references[side + task], f"{side}prepared{task}")
+
+    def check(self, reference: str, name: str) -> None:
+        """AssertionError unless the object of a reference has the content of that name."""
+        assert self._freight.get(reference) == _content(name), name
+
+
+def _child(transfers: Transfers, run: str) -> int:
+    try:
+        for task in ("put-small", "put-large"):
+            transfers.check(transfers.put("free", run, task), f"free{run}{task}")
+        for task in ("get-small", "get-large"):
+            transfers.get("free", task)
+    except BaseException:  # The child must not go on as the parent, whatever happens.
+        traceback.print_exc()
+        return 1
+    return 0
+
+
+def _round(transfers: Transfers, run: str) -> None:
+    wrong: list[str] = []
+
+    def watched(work, *arguments) -> None:
+        try:
+            work(*arguments)
+        except Exception as error:
+            wrong.append(f"{arguments}: {error!r}")
+
+    threads = [
+        threading.Thread(target=watched, args=(transfers.put, "held", run, task))
+        for task in ("put-small", "put-large")
+    ] + [
+        threading.Thread(target=watched, args=(transfers.get, "held", task))
+        for task in ("get-small", "get-large")
+    ]
+    for thread in threads:
+        thread.start()
+    _expect("fork")
+    child = os.fork()
+    if child == 0:
+        sys.exit(_child(transfers, run))  # In good order: atexit, destructors and all.
+    _, status = os.waitpid(child, 0)
+    print(f"child {os.waitstatus_to_exitcode(status)}", flush=True)
+    _expect("join")
+    for thread in threads:
+        thread.join()
+    print("wrong " + "; ".join(wrong).replace("\n", " ") if wrong else "ok", flush=True)
+
+
+def _expect(word: str) -> str:
+    line = sys.stdin.readline().strip()
+    if not line:
+        sys.exit(0)
+    assert line.startswith(word), f"expected {word}, got {line}"
+    return line
+
+
+def main() -> None:
+    """Rounds until standard input ends."""
+    transfers = Transfers()
+    transfers.prepare("held")
+    transfers.prepare("free")
+    print("ready", flush=True)
+    while True:
+        _round(transfers, _expect("round").replace(" ", "-"))
+
+
+if __name__ == "__main__":
+    main()
