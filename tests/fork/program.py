@@ -19,7 +19,7 @@ _SMALL = 3000
 
 
 def _content(name: str) -> bytes:
-    return random.Random(name).randbytes(_LARGE if name.endswith("large") else _SMALL)  # noqa: S311
+    return random.Random(name).randbytes(_LARGE if name.endswith("large") else _SMALL)
 
 
 class Transfers:

@@ -209,7 +209,7 @@ def _fork(rounds: int) -> None:
     venv = installing.core_venv(build.wheel())
     sanitizer = build.sanitizer_environment(build.sanitized_package())
     words = [f"{name}={value}" for name, value in sanitizer.items()]
-    program = [venv / "bin" / "python", "-m", "tests.fork.program"]
+    program = [str(venv / "bin" / "python"), "-m", "tests.fork.program"]
     run([*driver, "env", *words, *program], env=_server_env())
 
 
