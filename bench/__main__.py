@@ -27,6 +27,8 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", metavar="BACKEND", help="airfreight, boto3 or official"
     )
+    parser.add_argument("--case", action="append", help="of the suite transfer, only this one")
+    parser.add_argument("--stream-gib", type=float, default=1, help="length of transfer's stream")
     arguments = parser.parse_args()
     unknown = set(arguments.suites) - set(NAMES)
     if unknown:
@@ -43,7 +45,14 @@ def main() -> int:
         for name, value in facts.items():
             print(f"{name:<36}{value}")
         loads = [f"load at the start: {machine.load()}"]
-        options = Options(store, backends, arguments.rounds, arguments.rows)
+        options = Options(
+            store,
+            backends,
+            arguments.rounds,
+            arguments.rows,
+            tuple(arguments.case or ()),
+            int(arguments.stream_gib * 2**30),
+        )
         for name in names:
             begin = time.monotonic()
             suite = importlib.import_module(f"bench.suites.{name}")

@@ -18,9 +18,10 @@ class Bar:
     Attributes:
         name: What is measured.
         figure: The number found.
-        limit: The most that it may be.
+        limit: The most that it may be, or the least.
         unit: What both are in: `x` for a ratio, else a unit.
         note: What else a reader needs, such as the ratio of medians.
+        least: The limit is the least that it must be.
     """
 
     name: str
@@ -28,11 +29,12 @@ class Bar:
     limit: float
     unit: str = "x"
     note: str = ""
+    least: bool = False
 
     @property
     def met(self) -> bool:
         """Whether the figure is within its limit."""
-        return self.figure <= self.limit
+        return self.figure >= self.limit if self.least else self.figure <= self.limit
 
     def text(self, value: float) -> str:
         """A value with its unit."""
@@ -85,6 +87,17 @@ def ratio_bar(name: str, ours: Series, theirs: Series, limit: float) -> Bar:
     )
 
 
+def speed_bar(name: str, ours: Series, theirs: Series, least: float) -> Bar:
+    """How many times faster ours is: their best time over our best."""
+    return Bar(
+        name,
+        theirs.best / ours.best,
+        least,
+        note=f"of medians {theirs.median / ours.median:.3g}x",
+        least=True,
+    )
+
+
 def table(title: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table, its first column to the left and the others to the right."""
     widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
@@ -105,9 +118,15 @@ def save(suite: str, data: dict[str, Any]) -> None:
 def print_bars(bars: Sequence[Bar]) -> None:
     """The last table: what was promised, what was found."""
     rows = [
-        [bar.name, bar.text(bar.figure), bar.text(bar.limit), "yes" if bar.met else "NO", bar.note]
+        [
+            bar.name,
+            bar.text(bar.figure),
+            f"{'at least' if bar.least else 'at most'} {bar.text(bar.limit)}",
+            "yes" if bar.met else "NO",
+            bar.note,
+        ]
         for bar in bars
     ]
-    table("bars", ["bar", "figure", "at most", "met?", ""], rows)
+    table("bars", ["bar", "figure", "limit", "met?", ""], rows)
     missed = sum(not bar.met for bar in bars)
     print(f"\n{len(bars) - missed} of {len(bars)} bars met", flush=True)

@@ -46,9 +46,9 @@ class Store:
 
 
 @contextlib.contextmanager
-def running() -> Iterator[Store]:
-    """Start the server for the time of a `with` block."""
-    in_memory = (
+def running(*, memory: bool = True) -> Iterator[Store]:
+    """Start the server for the time of a `with` block, with its data in memory if that has room."""
+    in_memory = memory and (
         os.access(SHARED_MEMORY, os.W_OK) and shutil.disk_usage(SHARED_MEMORY).free > NEEDED_BYTES
     )
     # The server makes its directory where temporary files go.

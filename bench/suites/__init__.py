@@ -20,12 +20,16 @@ class Options:
         backends: Those to measure, ours first.
         rounds: How many samples are taken of each thing that costs seconds.
         rows: Rows of the large frame.
+        cases: Of the suite `transfer`, these only; all when empty.
+        stream_bytes: Length of its stream.
     """
 
     store: Store
     backends: tuple[Backend, ...] = (OURS, BOTO3, OFFICIAL)
     rounds: int = 9
     rows: int = 1_000_000
+    cases: tuple[str, ...] = ()
+    stream_bytes: int = 1 << 30
 
     @property
     def peers(self) -> tuple[Backend, ...]:
@@ -34,4 +38,4 @@ class Options:
 
 
 # Module names under bench/suites/; `import` is a word of the language.
-NAMES = ("importing", "first", "small", "transfer", "memory")
+NAMES = ("importing", "first", "small", "values", "transfer", "memory")

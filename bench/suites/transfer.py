@@ -1,156 +1,376 @@
-"""Push and pull of values that go to the store, each backend in its own warm process."""
+"""Bytes between memory and S3: Airfreight's core against the other clients, each in a warm process."""
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import dataclasses
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from tests.servers.counting_proxy import CountingProxy, Recorded
+from tests.servers.counting_proxy import CountingProxy
 
-from bench.backends import BOTO3, FLOOR, OFFICIAL, OURS, Backend
-from bench.parent import BenchError, RefusedError, Worker
-from bench.report import Bar, ratio_bar, save, series, table
+from bench import clients, server, slow
+from bench.backends import Server
+from bench.clients import KINDS, OBSTORE, OBSTORE_MULTIPART, OURS, Kind
+from bench.parent import RESULTS, BenchError, ClientWorker, RefusedError
+from bench.report import Bar, Series, save, series, speed_bar, table
+
+from bench.requests import summary
 
 if TYPE_CHECKING:
     from bench.suites import Options
 
-# (push, pull) of the large frame: our time over the peer's.
-LIMITS = {BOTO3.name: (0.6, 0.6), OFFICIAL.name: (0.3, 0.4)}
-WARM_CALLS = 2
-FLOOR_VERBS = ("floor_encode", "floor_put", "floor_get", "floor_decode")
+LARGE = 128 << 20
+SMALL = 40 << 10
+EACH = 100
+MANY = 1000
+SEEN = 32 << 20
+SEED = 20260101
+MIB = 1 << 20
+CASES = ("large", "small", "many", "slow", "stream", "first")
+
+Samples = dict[str, dict[str, list[dict[str, float]]]]  # By client, by verb.
+Workers = dict[str, ClientWorker]
 
 
-def _measure(options: Options, kind: str, size: int) -> dict[str, Any]:
-    """All backends on one value: samples by backend and verb, stored bytes, who refused."""
-    samples: dict[str, dict[str, list[dict[str, float]]]] = {}
-    stored: dict[str, int] = {}
-    refused: dict[str, str] = {}
-    with contextlib.ExitStack() as stack:
-        workers: dict[Backend, Worker] = {}
-        body = b""
-        for backend in options.backends:
-            worker = stack.enter_context(Worker(backend, options.store.server))
-            worker.call("prepare", kind=kind, size=size)
-            options.store.clear()
-            try:
-                for _ in range(WARM_CALLS):
-                    worker.call("push")
-                    worker.call("pull")
-            except RefusedError as error:
-                refused[backend.name] = str(error)
-                continue
-            workers[backend] = worker
-            objects = options.store.objects()
-            stored[backend.name] = sum(path.stat().st_size for path in objects) // WARM_CALLS
-            if objects and not body:
-                body = objects[0].read_bytes()
-        if body:
-            floor = stack.enter_context(Worker(FLOOR, options.store.server))
-            floor.call("floor", kind=kind, size=size, body=body)
-            workers[FLOOR] = floor
-        turns = list(workers.items())
-        for number in range(options.rounds):
-            options.store.clear()
-            first = number % max(1, len(turns))  # Nobody always goes first.
-            for backend, worker in turns[first:] + turns[:first]:
-                for verb in FLOOR_VERBS if backend is FLOOR else ("push", "pull"):
-                    cost = worker.call(verb)
-                    samples.setdefault(backend.name, {}).setdefault(verb, []).append(cost)
-        digests = {b.name: w.call("check") for b, w in workers.items() if b is not FLOOR}
-    if len(set(digests.values())) > 1:
-        raise BenchError(f"{kind}: the backends gave different values: {digests}")
-    return {"samples": samples, "stored": stored, "refused": refused}
+def _turns(items: Iterable[Any], rounds: int) -> Iterator[tuple[int, list[Any]]]:
+    """Rounds from -1, which warms up, each beginning with another one: nobody always goes first."""
+    listed = list(items)
+    for number in range(-1, rounds):
+        first = number % max(1, len(listed))
+        yield number, listed[first:] + listed[:first]
 
 
-def _show(options: Options, title: str, result: dict[str, Any]) -> None:
-    rows = []
-    for backend in options.backends:
-        if backend.name in result["refused"]:
-            rows.append([backend.name, "TypeError", "", "", "", ""])
-            continue
-        verbs = result["samples"][backend.name]
-        cells = [backend.name]
-        for verb in ("push", "pull"):
-            cells += [
-                series(verbs[verb], "wall").milliseconds(),
-                f"{series(verbs[verb], 'cpu').best * 1e3:.1f}",
-            ]
-        rows.append([*cells, f"{result['stored'][backend.name]:,}"])
-    heads = ["backend", "push: best median high", "cpu", "pull: best median high", "cpu", "stored"]
-    table(f"{title}: ms", heads, rows)
-    floor = result["samples"].get(FLOOR.name)
-    if floor:
-        parts = [
-            f"{verb.removeprefix('floor_')} {series(floor[verb], 'wall').best * 1e3:.1f}"
-            f" (cpu {series(floor[verb], 'cpu').best * 1e3:.1f})"
-            for verb in FLOOR_VERBS
-        ]
-        print(f"  floor, each alone, of our object: {', '.join(parts)}")
-
-
-def _signing(request: Recorded) -> str:
-    """What `x-amz-content-sha256` says of the payload
-    (docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html)."""
-    value = request.headers.get("x-amz-content-sha256", "")
-    signing = "signed" if len(value) == 64 else value.lower() or "none"
-    checksums = [name for name in request.headers if name.startswith("x-amz-checksum-")]
-    return " + ".join([signing, *sorted(checksums)])
-
-
-def _requests(options: Options) -> dict[str, list[str]]:
-    """What each backend sends for one warm push and one pull of the frame, seen by a proxy."""
-    seen: dict[str, list[str]] = {}
-    for backend in options.backends:
-        with CountingProxy(options.store.server.endpoint) as proxy:
-            server = dataclasses.replace(options.store.server, endpoint=proxy.url)
-            with Worker(backend, server) as worker:
-                worker.call("prepare", kind="frame", size=options.rows)
-                worker.call("push")
-                for verb in ("push", "pull"):
-                    proxy.clear()
-                    worker.call(verb)
-                    counted = collections.Counter(
-                        (request.method, _signing(request)) for request in proxy.requests
-                    )
-                    seen[f"{backend.name} {verb}"] = [
-                        f"{method} x{count}, payload {how}"
-                        for (method, how), count in counted.items()
-                    ]
+def _interleave(
+    options: Options,
+    workers: Workers,
+    rounds: int,
+    calls: Callable[[Kind], list[tuple[str, dict[str, Any]]]],
+) -> Samples:
+    """All clients in turns; every round's objects are removed behind the server's back after it."""
+    samples: Samples = {}
+    for number, turn in _turns(workers.values(), rounds):
+        for worker in turn:
+            for verb, arguments in calls(worker.kind):
+                try:
+                    cost = worker.call(verb, **arguments)
+                except RefusedError:
+                    continue
+                if number >= 0:
+                    samples.setdefault(worker.kind.name, {}).setdefault(verb, []).append(cost)
         options.store.clear()
-    table(
-        "requests of one warm push and pull of the frame, and how their payload is signed",
-        ["call", "requests"],
-        [[name, "; ".join(lines)] for name, lines in seen.items()],
+    return samples
+
+
+def _cells(samples: list[dict[str, float]] | None, scale: float, digits: int) -> list[str]:
+    """Wall time and CPU: best, median; best."""
+    if not samples:
+        return ["-", "-"]
+    wall, cpu = series(samples, "wall"), min(samples, key=lambda sample: sample["cpu"])
+    return [
+        f"{wall.best * scale:.{digits}f} {wall.median * scale:.{digits}f}",
+        f"{cpu['cpu'] * scale:.{digits}f} ({cpu['user'] * scale:.{digits}f}"
+        f"+{cpu['system'] * scale:.{digits}f})",
+    ]
+
+
+def _rate(samples: list[dict[str, float]] | None, size: int) -> str:
+    return f"{size / series(samples, 'wall').best / 1e9:.2f}" if samples else "-"
+
+
+class _Bars:
+    """Bars of one set of samples; those whose samples are not there are left out, and said so."""
+
+    def __init__(self, samples: Samples) -> None:
+        self._samples = samples
+        self.found: list[Bar] = []
+
+    def best(self, name: str, verb: str, field: str = "wall") -> Series | None:
+        """One client's samples, if there are any."""
+        mine = self._samples.get(name, {}).get(verb)
+        return series(mine, field) if mine else None
+
+    def faster(self, title: str, verb: str, peer: str, least: float) -> None:
+        """Ours at least so many times as fast as a peer."""
+        ours, theirs = self.best(OURS.name, verb), self.best(peer, verb)
+        if ours and theirs:
+            self.found.append(speed_bar(f"{title}: speed / {peer}", ours, theirs, least))
+        else:
+            print(f"  {title}: no bar, as {OURS.name if not ours else peer} has no figure")
+
+    def cpu(self, title: str, verb: str, peer: str, most: float) -> None:
+        """Ours with at most so much of a peer's CPU time."""
+        ours, theirs = self.best(OURS.name, verb, "cpu"), self.best(peer, verb, "cpu")
+        if ours and theirs:
+            note = f"{ours.best * 1e3:.0f} ms against {theirs.best * 1e3:.0f}"
+            self.found.append(
+                Bar(f"{title}: CPU / {peer}", ours.best / theirs.best, most, note=note)
+            )
+
+
+def _large(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    samples = _interleave(
+        options,
+        workers,
+        options.rounds,
+        lambda kind: [("put", {})] + ([("get", {})] if kind.get else []),
     )
+    rows = [
+        [
+            kind.name,
+            *_cells(mine.get("put"), 1e3, 0),
+            _rate(mine.get("put"), LARGE),
+            *_cells(mine.get("get"), 1e3, 0),
+            _rate(mine.get("get"), LARGE),
+        ]
+        for kind in KINDS
+        if (mine := samples.get(kind.name))
+    ]
+    heads = ["client", "PUT: best median", "cpu (user+sys)", "GB/s"]
+    heads += ["GET: best median", "cpu (user+sys)", "GB/s"]
+    table(f"{LARGE // MIB} MiB: ms", heads, rows)
+    bars = _Bars(samples)
+    bars.faster("GET 128 MiB", "get", OBSTORE.name, 1.5)
+    bars.cpu("GET 128 MiB", "get", OBSTORE.name, 0.55)
+    peers = [kind.name for kind in KINDS if kind.library != OURS.library and kind.name in samples]
+    if peers:
+        best = min(peers, key=lambda name: series(samples[name]["put"], "wall").best)
+        bars.faster("PUT 128 MiB", "put", best, 1.0)
+        bars.cpu("PUT 128 MiB", "put", OBSTORE_MULTIPART.name, 1.6)
+    return samples, bars.found
+
+
+def _small(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    samples = _interleave(
+        options,
+        workers,
+        options.rounds,
+        lambda kind: (
+            [("put_each", {"count": EACH, "size": SMALL}), ("get_each", {"size": SMALL})]
+            if kind.small
+            else []
+        ),
+    )
+    rows = [
+        [kind.name, *_cells(mine.get("put_each"), 1e6, 0), *_cells(mine.get("get_each"), 1e6, 0)]
+        for kind in KINDS
+        if (mine := samples.get(kind.name))
+    ]
+    heads = ["client", "put: best median", "cpu (user+sys)", "get: best median", "cpu (user+sys)"]
+    table(f"{SMALL // 1024} KiB objects one after another: µs each, of {EACH}", heads, rows)
+    bars = _Bars(samples)
+    for verb in ("get", "put"):
+        for peer, least in ((OBSTORE, 1.0), (clients.BOTO3, 4.0)):
+            bars.faster(f"{verb} 40 KiB, one after another", f"{verb}_each", peer.name, least)
+    return samples, bars.found
+
+
+def _many(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    samples = _interleave(
+        options,
+        workers,
+        max(3, options.rounds // 2),
+        lambda kind: (
+            [("put_many", {"count": MANY, "size": SMALL}), ("get_many", {"size": SMALL})]
+            if kind.many
+            else []
+        ),
+    )
+    rows = []
+    for kind in KINDS:
+        mine = samples.get(kind.name)
+        if not mine:
+            continue
+        cells = [kind.name]
+        for verb in ("put_many", "get_many"):
+            rate = f"{1 / series(mine[verb], 'wall').best:,.0f}" if verb in mine else "-"
+            cells += [rate, *_cells(mine.get(verb), 1e6, 0)]
+        rows.append(cells)
+    heads = ["client", "puts/s", "best median", "cpu (user+sys)"]
+    heads += ["gets/s", "best median", "cpu (user+sys)"]
+    table(f"{MANY:,} objects of {SMALL // 1024} KiB at once: µs each", heads, rows)
+    bars = _Bars(samples)
+    for verb in ("get_many", "put_many"):
+        bars.faster(f"{verb} of {MANY:,}", verb, OBSTORE.name, 1.5)
+    return samples, bars.found
+
+
+def _slow(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    direct = options.store.server
+    saved: dict[str, Samples] = {}
+    bars: list[Bar] = []
+    with contextlib.ExitStack() as stack:
+        ways: dict[str, tuple[str, Server]] = {}
+        if executable := slow.find_nginx():
+            way = stack.enter_context(slow.nginx(direct, executable))
+            ways["nginx"] = ("nginx, limit_rate 50 MB/s", way)
+        else:
+            print("  nginx is not installed: its case is left out")
+        way = stack.enter_context(slow.held(direct, "--rate", str(slow.RATE)))
+        ways["held"] = ("each connection held to 50 MB/s", way)
+        far = ("--delay", str(slow.LATENCY_MS / 2), "--window", str(slow.WINDOW))
+        way = stack.enter_context(slow.held(direct, *far))
+        ways["far"] = ("20 ms of added latency", way)
+        chosen = [worker for worker in workers.values() if worker.kind.slow]
+        for worker in chosen:
+            worker.call("put")
+            for label, (_, way) in ways.items():
+                worker.call("open", label=label, server=way)
+        for label, (title, _) in ways.items():
+            samples: Samples = {}
+            for number, turn in _turns(chosen, 3):
+                for worker in turn:
+                    cost = worker.call("get", label=label)
+                    if number >= 0:
+                        samples.setdefault(worker.kind.name, {}).setdefault("get", []).append(cost)
+            saved[title] = samples
+            found = _Bars(samples)
+            found.faster(f"GET 128 MiB, {title}", "get", OBSTORE.name, 6.0)
+            found.faster(f"GET 128 MiB, {title}", "get", clients.S3TRANSFER.name, 1.2)
+            bars += found.found
+    options.store.clear()
+    rows = [
+        [
+            f"{title}: {name}",
+            *_cells(verbs["get"], 1e3, 0),
+            f"{LARGE / series(verbs['get'], 'wall').best / 1e6:.0f}",
+        ]
+        for title, samples in saved.items()
+        for name, verbs in samples.items()
+    ]
+    heads = ["way: client", "GET: best median", "cpu (user+sys)", "MB/s"]
+    table(f"{LARGE // MIB} MiB where one connection is slow: ms", heads, rows)
+    return saved, bars
+
+
+def _stream(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    """In fresh processes, as an earlier case leaves memory behind."""
+    del workers
+    size = options.stream_bytes
+    path = RESULTS / "stream.bin"
+    saved: dict[str, Any] = {}
+    with server.running(memory=size < server.NEEDED_BYTES) as store:
+        for kind in (OURS, OBSTORE):
+            with ClientWorker(kind) as worker:
+                worker.call("open", label="direct", server=store.server)
+                with contextlib.suppress(RefusedError):
+                    saved[kind.name] = worker.call("stream", size=size, path=str(path))
+            path.unlink(missing_ok=True)
+            store.clear()
+        place = store.place
+    rows = [
+        [
+            name,
+            *(
+                cell
+                for verb in ("push", "pull")
+                for cell in (
+                    f"{result[verb]['wall']:.1f}",
+                    f"{result[verb]['cpu']:.1f}",
+                    f"{result[verb]['memory'] / MIB:.0f}",
+                )
+            ),
+        ]
+        for name, result in saved.items()
+    ]
+    heads = ["client", "push: s", "cpu", "MiB added", "pull to file: s", "cpu", "MiB added"]
+    table(f"a stream of {size / 2**30:g} GiB, the server's data in {place}", heads, rows)
+    if OURS.name not in saved:
+        print("  stream: no bar, as airfreight has no figure")
+        return saved, []
+    return saved, [
+        Bar(
+            f"memory added by a stream's {verb}, {size / 2**30:g} GiB",
+            saved[OURS.name][verb]["memory"] / MIB,
+            256,
+            "MiB",
+        )
+        for verb in ("push", "pull")
+    ]
+
+
+def _first(options: Options, workers: Workers) -> tuple[Any, list[Bar]]:
+    """Fresh processes in turns; the library is loaded before the clock starts."""
+    direct = options.store.server
+    chosen = [worker for worker in workers.values() if worker.kind.small]
+    handles = {}
+    for worker in chosen:
+        worker.call("put_each", count=1, size=SMALL)
+        handles[worker.kind.name] = worker.call("handle")
+    answer = workers[OURS.name].call("answer_time", server=direct, size=SMALL)
+    samples: Samples = {}
+    for number, turn in _turns([worker.kind for worker in chosen], max(3, options.rounds // 2)):
+        for kind in turn:
+            with ClientWorker(kind) as worker:
+                cost = worker.call(
+                    "first_get", server=direct, handle=handles[kind.name], size=SMALL
+                )
+            if number >= 0:
+                samples.setdefault(kind.name, {}).setdefault("first", []).append(cost)
+    options.store.clear()
+    rows = []
+    for kind in KINDS:
+        if mine := samples.get(kind.name):
+            again = series(mine["first"], "again").best * 1e3
+            rows.append([kind.name, *_cells(mine["first"], 1e3, 2), f"{again:.2f}"])
+    heads = ["client", "best median", "cpu (user+sys)", "best of 20 more"]
+    table("first GET of a fresh process, library loaded: ms", heads, rows)
+    print(f"  the server's own answer: {answer * 1e3:.2f} ms")
+    ours = series(samples[OURS.name]["first"], "wall")
+    return {"samples": samples, "answer": answer}, [
+        Bar(
+            "first GET of a fresh process, over the server's answer",
+            (ours.best - answer) * 1e3,
+            15,
+            "ms",
+            f"median {(ours.median - answer) * 1e3:.2f} ms",
+        )
+    ]
+
+
+def _requests(options: Options, workers: Workers) -> dict[str, list[str]]:
+    """What each client sends to put and get one small object, and a larger one, seen by a proxy."""
+    seen: dict[str, list[str]] = {}
+    for name, worker in workers.items():
+        with CountingProxy(options.store.server.endpoint) as proxy:
+            way = dataclasses.replace(options.store.server, endpoint=proxy.url)
+            worker.call("open", label="counted", server=way)
+            for size in (SMALL, SEEN):
+                proxy.clear()
+                worker.call("put_and_get", label="counted", size=size)
+                seen.setdefault(name, []).append(summary(proxy.requests))
+    options.store.clear()
+    heads = ["client", f"{SMALL // 1024} KiB", f"{SEEN // MIB} MiB"]
+    table("requests of a put and a get, and what goes with a payload", heads, [
+        [name, *lines] for name, lines in seen.items()
+    ])
     return seen
 
 
 def run(options: Options) -> list[Bar]:
-    """The large frame, whose figures have bars, then the other values."""
+    """The cases one after another, the same warm workers in all of them."""
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        raise BenchError(f"no such case: {', '.join(unknown)}; there are {', '.join(CASES)}")
+    works = dict(zip(CASES, (_large, _small, _many, _slow, _stream, _first), strict=True))
     bars: list[Bar] = []
     saved: dict[str, Any] = {}
-    works = (
-        ("frame", options.rows, f"frame, {options.rows:,} rows"),
-        ("records", 50_000, "records, 50,000"),
-        ("array", 64, "array, 64 MiB"),
-        ("small", 0, "small dict"),
-    )
-    for kind, size, title in works:
-        result = _measure(options, kind, size)
-        saved[title] = result
-        _show(options, title, result)
-        if kind != "frame" or OURS not in options.backends:
-            continue
-        for peer in options.peers:
-            for verb, limit in zip(("push", "pull"), LIMITS[peer.name], strict=True):
-                ours, theirs = result["samples"][OURS.name], result["samples"][peer.name]
-                wall = [series(side[verb], "wall") for side in (ours, theirs)]
-                cpu = [series(side[verb], "cpu").best for side in (ours, theirs)]
-                bar = ratio_bar(f"{title}: {verb} / {peer.name}", wall[0], wall[1], limit)
-                note = f"{bar.note}, of cpu {cpu[0] / cpu[1]:.3g}x"
-                bars.append(Bar(bar.name, bar.figure, bar.limit, note=note))
-    saved["requests"] = _requests(options)
+    with contextlib.ExitStack() as stack:
+        workers = {kind.name: stack.enter_context(ClientWorker(kind)) for kind in KINDS}
+        for worker in workers.values():
+            worker.call("prepare", size=LARGE, seed=SEED)
+            worker.call("open", label="direct", server=options.store.server)
+        versions = {kind.library: workers[kind.name].call("version") for kind in KINDS}
+        digests = workers[OURS.name].call("digests")
+        saved["versions"], saved["digests"] = versions, digests
+        print("\ntransfer: " + ", ".join(f"{name} {text}" for name, text in versions.items()))
+        speeds = ", ".join(f"{name} {1e-9 / cost:.1f} GB/s" for name, cost in digests.items())
+        print(f"  digests, one thread: {speeds}", flush=True)
+        saved["requests"] = _requests(options, workers)
+        for name in CASES:
+            if options.cases and name not in options.cases:
+                continue
+            saved[name], found = works[name](options, workers)
+            bars += found
     save("transfer", saved)
     return bars
