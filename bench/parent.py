@@ -1,4 +1,7 @@
-"""The parent's side of the workers (`bench/worker.py`, `bench/clients/session.py`): start, call, stop."""
+"""The parent's side of the workers: start one, call it, stop it.
+
+They are `bench/worker.py` and `bench/clients/session.py`.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +18,10 @@ from typing import TYPE_CHECKING, Any, final
 from tests.servers.process import end
 
 if TYPE_CHECKING:
+    from typing_extensions import Self
+
     from bench.backends import Backend, Server
     from bench.clients import Kind
-    from typing_extensions import Self
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "build" / "bench"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from tests.servers.counting_proxy import Recorded
+if TYPE_CHECKING:
+    from tests.servers.counting_proxy import Recorded
 
 
 def payload_of(request: Recorded) -> str:
@@ -27,8 +29,6 @@ def payload_of(request: Recorded) -> str:
 def summary(requests: Sequence[Recorded]) -> str:
     """Methods with their number, and how the payload of those that have one is protected."""
     methods = collections.Counter(request.method for request in requests)
-    payloads = sorted(
-        {payload_of(request) for request in requests if request.method == "PUT"}
-    )
+    payloads = sorted({payload_of(request) for request in requests if request.method == "PUT"})
     counted = " ".join(f"{count} {method}" for method, count in methods.items())
     return f"{counted}; {', '.join(payloads)}"

@@ -13,16 +13,20 @@ import time
 import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from bench.backends import Server
 from bench.parent import RESULTS, ROOT, BenchError
+
+if TYPE_CHECKING:
+    from bench.backends import Server
 
 RATE = 50_000_000
 # Added to each round trip. tc's netem would do it, where the kernel has it and one is root; the
 # proxy does it everywhere, the same each time.
 LATENCY_MS = 20
-# What one connection may have under way: with 20 ms, 52 MB/s, as S3 gives to one connection
-# (docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance-design-patterns.html: 85-90).
+# What one connection may have under way: 52 MB/s at that distance. S3's own guide reckons with 85
+# to 90 for a connection inside a region
+# (docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance-design-patterns.html).
 WINDOW = 1 << 20
 SOURCE = ROOT / "bench" / "proxy" / "held.cc"
 
@@ -98,9 +102,12 @@ http {{
 def nginx(server: Server, executable: str) -> Iterator[Server]:
     """The server behind nginx, whose `limit_rate` holds each answer to RATE.
 
-    It counts from the start of a request in whole seconds: the first second's worth goes at once.
+    It counts from the start of a request in whole seconds; a short answer may go at once.
     """
-    with tempfile.TemporaryDirectory(prefix="airfreight-nginx-") as folder, socket.socket() as probe:
+    with (
+        tempfile.TemporaryDirectory(prefix="airfreight-nginx-") as folder,
+        socket.socket() as probe,
+    ):
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
         probe.close()

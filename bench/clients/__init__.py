@@ -59,7 +59,7 @@ class Client(abc.ABC):
         """Writes the bytes of one object to a file."""
         raise MissingError
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 (most have nothing to give up)
         """Gives up connections and threads."""
 
 

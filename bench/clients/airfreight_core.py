@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _core
-
 from bench import clients
 from bench.backends import BUCKET
 
@@ -19,7 +18,7 @@ _INFO = {"type": "bytes", "extension": "bin"}
 
 
 class Client(clients.Client):
-    """`Freight`: keys, conditional writes, references and digests included, as every XCom has them."""
+    """`Freight`, with all that an XCom has: key, condition, write stamp, reference, digest."""
 
     def __init__(self, server: Server, *, payload_signing: str) -> None:
         settings = {
@@ -34,7 +33,9 @@ class Client(clients.Client):
     @staticmethod
     def _coordinate(name: str) -> Any:
         # Objects of one task, as those of the peers lie in one folder.
-        return _core.Coordinate(f"airfreight-{os.getpid()}", "run", "extract", name.rpartition("/")[2])
+        return _core.Coordinate(
+            f"airfreight-{os.getpid()}", "run", "extract", name.rpartition("/")[2]
+        )
 
     def put(self, name: str, data: bytes) -> str:
         """The reference's text."""

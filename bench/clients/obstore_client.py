@@ -16,7 +16,7 @@ from bench.backends import BUCKET
 if TYPE_CHECKING:
     from bench.backends import Server
 
-# Of 1 to 1,000 in powers of two, the best here for 1,000 objects of 40 KiB, and no worse for others.
+# Of the powers of two to 1,024 the best here, for 1,000 objects of 40 KiB.
 AT_ONCE = 32
 
 

@@ -1,4 +1,4 @@
-"""s3transfer, which boto3's `upload_fileobj` and `download_fileobj` are: ranges and parts in threads."""
+"""s3transfer, which is behind boto3's `upload_fileobj` and `download_fileobj`: parts in threads."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Session:
     # -- A stream that does not fit memory ---------------------------------------------------
 
     def stream(self, size: int, path: str) -> dict[str, Any]:
-        """Push a stream of `size` bytes and pull it to a file: seconds, and resident memory added."""
+        """Push a stream and pull it to a file: seconds, and resident memory added."""
         client = self._clients["direct"]
         pattern = random.Random(size).randbytes(PIECE)
         digest = hashlib.blake2b()

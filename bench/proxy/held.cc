@@ -56,8 +56,8 @@ constexpr milliseconds kIdle{1000};
 constexpr double kSavedSeconds = 0.002;
 
 struct Settings {
-  double rate = 0;        // Bytes a second; 0: as fast as it goes.
-  nanoseconds delay{0};   // One way.
+  double rate = 0;       // Bytes a second; 0: as fast as it goes.
+  nanoseconds delay{0};  // One way.
   double window = 1 << 20;
 };
 
@@ -109,7 +109,8 @@ class Proxy {
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     listener_ = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const sockaddr_in any = Address(0);
-    if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
+    if (listener_ < 0 ||
+        bind(listener_, reinterpret_cast<const sockaddr*>(&any), sizeof any) != 0 ||
         listen(listener_, SOMAXCONN) != 0) {
       Die("listen");
     }
@@ -128,8 +129,8 @@ class Proxy {
       Time wake = Time::max();
       for (auto it = connections_.begin(); it != connections_.end();) {
         Connection& connection = *it->second;
-        wake = std::min({wake, Step(connection, connection.up, now),
-                         Step(connection, connection.down, now)});
+        wake = std::min(
+            {wake, Step(connection, connection.up, now), Step(connection, connection.down, now)});
         if (connection.broken || (connection.up.shut && connection.down.shut)) {
           Close(connection);
           it = connections_.erase(it);
@@ -301,8 +302,8 @@ class Proxy {
       lane.shut = true;
     }
     // Something was freed: there may be more to read at once.
-    const bool more = lane.readable && !lane.ended &&
-                      static_cast<double>(lane.under_way) < Limit(lane);
+    const bool more =
+        lane.readable && !lane.ended && static_cast<double>(lane.under_way) < Limit(lane);
     return more ? now : Time::max();
   }
 
@@ -326,7 +327,8 @@ int main(int count, char** words) {
     const std::string_view name = words[i];
     const double value = std::atof(words[i + 1]);
     if (name == "--rate") settings.rate = value;
-    if (name == "--delay") settings.delay = duration_cast<nanoseconds>(duration<double, std::milli>(value));
+    if (name == "--delay")
+      settings.delay = duration_cast<nanoseconds>(duration<double, std::milli>(value));
     if (name == "--window") settings.window = value;
   }
   std::signal(SIGPIPE, SIG_IGN);

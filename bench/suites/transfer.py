@@ -1,4 +1,4 @@
-"""Bytes between memory and S3: Airfreight's core against the other clients, each in a warm process."""
+"""Bytes between memory and S3: Airfreight's core against other clients, each a warm process."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 from tests.servers.counting_proxy import CountingProxy
 
 from bench import clients, server, slow
-from bench.backends import Server
 from bench.clients import KINDS, OBSTORE, OBSTORE_MULTIPART, OURS, Kind
 from bench.parent import RESULTS, BenchError, ClientWorker, RefusedError
 from bench.report import Bar, Series, save, series, speed_bar, table
-
 from bench.requests import summary
 
 if TYPE_CHECKING:
+    from bench.backends import Server
     from bench.suites import Options
 
 LARGE = 128 << 20
@@ -67,10 +66,10 @@ def _cells(samples: list[dict[str, float]] | None, scale: float, digits: int) ->
     if not samples:
         return ["-", "-"]
     wall, cpu = series(samples, "wall"), min(samples, key=lambda sample: sample["cpu"])
+    parts = [f"{cpu[name] * scale:.{digits}f}" for name in ("cpu", "user", "system")]
     return [
         f"{wall.best * scale:.{digits}f} {wall.median * scale:.{digits}f}",
-        f"{cpu['cpu'] * scale:.{digits}f} ({cpu['user'] * scale:.{digits}f}"
-        f"+{cpu['system'] * scale:.{digits}f})",
+        f"{parts[0]} ({parts[1]}+{parts[2]})",
     ]
 
 
@@ -341,9 +340,11 @@ def _requests(options: Options, workers: Workers) -> dict[str, list[str]]:
                 seen.setdefault(name, []).append(summary(proxy.requests))
     options.store.clear()
     heads = ["client", f"{SMALL // 1024} KiB", f"{SEEN // MIB} MiB"]
-    table("requests of a put and a get, and what goes with a payload", heads, [
-        [name, *lines] for name, lines in seen.items()
-    ])
+    table(
+        "requests of a put and a get, and what goes with a payload",
+        heads,
+        [[name, *lines] for name, lines in seen.items()],
+    )
     return seen
 
 

@@ -26,6 +26,7 @@ APT_GROUPS = {
         "python3-dev", "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev",
         "libpugixml-dev", "libexpected-dev", "openssl", "git",
     ),
+    "bench": ("nginx",),
     "demo": ("postgresql", "util-linux"),
     "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
     "test": (
@@ -93,6 +94,18 @@ def versitygw() -> Path:
 def minio() -> Path:
     """The second one, for the conformance suite."""
     return s3_server(MinIO)
+
+
+def bench_venv(wheel: Path) -> Path:
+    """An environment with the clients of tools/requirements-bench.txt and the wheel."""
+    uv = tools_venv() / "bin" / "uv"
+    venv = BUILD / "venvs" / "bench-clients"
+    if not (venv / "bin" / "python").exists():
+        run([uv, "venv", "-q", "--python", airflow_env.base_python(), venv])
+    install: list[str | Path] = [uv, "pip", "install", "-q", "--python", venv]
+    run([*install, "-r", ROOT / "tools" / "requirements-bench.txt"], quiet=True)
+    run([*install, "--reinstall-package", "airfreight", wheel], quiet=True)
+    return venv
 
 
 def airflow_venv(version: str, wheel: Path) -> Path:

@@ -50,10 +50,13 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def bench(arguments: argparse.Namespace) -> int:
     """Measure against the peers."""
-    installing.apt(["build"])
+    installing.apt(["build", "bench"])
     installing.tools_venv()
     installing.versitygw()
-    venv = installing.airflow_venv("3.3.2", build.wheel())
+    wheel = build.wheel()
+    venv = installing.bench_venv(wheel)
+    if arguments.suites != ["transfer"]:  # The others measure XCom backends.
+        venv = installing.airflow_venv("3.3.2", wheel)
     run([venv / "bin" / "python", "-m", "bench", *arguments.suites], env=_server_env())
     return 0
 
