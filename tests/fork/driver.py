@@ -23,13 +23,15 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.servers.counting_proxy import CountingProxy, Gate, Hold
+from tests.servers.counting_proxy import CountingProxy
+from tests.servers.faults import Gate, Hold
 from tests.servers.versitygw import VersityGW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tests.servers.counting_proxy import Fault, Recorded
+    from tests.servers.counting_proxy import Recorded
+    from tests.servers.faults import Fault
 
 # A round takes a second or two; under a sanitizer on a machine that is busy, ten times that.
 PATIENCE_SECONDS = 120.0

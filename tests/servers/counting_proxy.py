@@ -16,12 +16,26 @@ import socket
 import ssl
 import struct
 import threading
+import time
 import urllib.parse
 from typing import TYPE_CHECKING
 
+from tests.servers.faults import (
+    Answer,
+    CloseAfter,
+    CutError,
+    Hold,
+    Reset,
+    Slow,
+    Truncate,
+    shaped,
+)
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable
     from types import TracebackType
+
+    from tests.servers.faults import Fault
 
 # Large enough that 100 MB cost a few hundred calls.
 _CHUNK = 512 * 1024
@@ -57,76 +71,6 @@ class Recorded:
     def path(self) -> str:
         """The path without its query, decoded."""
         return urllib.parse.unquote(self.target.partition("?")[0])
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """A fault: this answer, without asking the server."""
-
-    status: int
-    body: bytes = b""
-    headers: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True)
-class Reset:
-    """A fault: the connection is reset; with `after_server`, when the server has done its work."""
-
-    after_server: bool = False
-
-
-@dataclasses.dataclass(frozen=True)
-class Truncate:
-    """A fault: the server's answer, of whose body only the first bytes are passed on."""
-
-    body_bytes: int = 0
-
-
-class Gate:
-    """Where held requests wait. Closed at first; any thread may open it or look."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._open = False
-        self._waiting: list[str] = []
-
-    def open(self) -> None:
-        """Lets everyone through, those who come later too."""
-        with self._changed:
-            self._open = True
-            self._changed.notify_all()
-
-    def pass_through(self, path: str) -> None:
-        """Waits until the gate is open."""
-        with self._changed:
-            self._waiting.append(path)
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: self._open)
-            self._waiting.remove(path)
-
-    def await_waiting(self, paths: Iterable[str], seconds: float) -> list[str]:
-        """Waits until there is a request of every path; returns those paths that none waits for."""
-        wanted = list(paths)
-
-        def missing() -> list[str]:
-            return [path for path in wanted if path not in self._waiting]
-
-        with self._changed:
-            self._changed.wait_for(lambda: not missing(), seconds)
-            return missing()
-
-
-@dataclasses.dataclass(frozen=True)
-class Hold:
-    """No fault but a wait: before a request's body is read, or in the midst of an answer's.
-
-    A request with a body waits before it; another one's answer after its first half.
-    """
-
-    gate: Gate
-
-
-Fault = Answer | Reset | Truncate | Hold
 
 
 class _Closed(Exception):  # noqa: N818
@@ -307,6 +251,7 @@ class CountingProxy:
 
     def _spawn(self, target: Callable[..., None], *arguments: object) -> None:
         thread = threading.Thread(target=target, args=arguments, daemon=True)
+        self._threads = [other for other in self._threads if other.is_alive()]
         self._threads.append(thread)
         thread.start()
 
@@ -367,13 +312,12 @@ class CountingProxy:
         with self._lock:
             self._requests.append(record)
         fault = self.script(record) if self.script is not None else None
-        hold = fault if isinstance(fault, Hold) else None
-        if isinstance(fault, Hold):
-            fault = None
-        record.fault = fault is not None
+        record.fault = fault is not None and not isinstance(fault, (Hold, CloseAfter))
         if isinstance(fault, Reset) and not fault.after_server:
             _reset(client.socket)
             raise _Closed
+        if isinstance(fault, Slow):
+            time.sleep(fault.wait_seconds)
         if headers.get("expect", "").lower() == "100-continue":
             client.socket.sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
         if isinstance(fault, Answer):
@@ -388,14 +332,19 @@ class CountingProxy:
 
         server = server or self._connect()
         whole = True
-        if hold is not None and int(headers.get("content-length", "0")) > 0:
-            hold.gate.pass_through(record.path)
-            hold = None
+        if isinstance(fault, Hold) and int(headers.get("content-length", "0")) > 0:
+            fault.gate.pass_through(record.path)
+            fault = None
         try:
             server.socket.sendall(head)
-            self._receive_body(client, headers, record, server.socket.sendall)
+            send = shaped(server.socket.sendall, fault, upload=True)
+            self._receive_body(client, headers, record, send)
         except (BrokenPipeError, ConnectionResetError):
             whole = False  # The server has answered early; its answer is still to be had.
+        except CutError:
+            server.socket.close()
+            _reset(client.socket)
+            raise _Closed from None
         status, answer_headers, answer_head = self._read_answer(server)
         if isinstance(fault, Reset):
             record.status = status
@@ -403,7 +352,7 @@ class CountingProxy:
             _reset(client.socket)
             raise _Closed
         reusable = self._return_answer(
-            client, server, record, hold or fault, (status, answer_headers, answer_head)
+            client, server, record, fault, (status, answer_headers, answer_head)
         )
         if whole and reusable and headers.get("connection", "").lower() != "close":
             return server
@@ -439,7 +388,7 @@ class CountingProxy:
         client: _Stream,
         server: _Stream,
         record: Recorded,
-        fault: Truncate | Hold | None,
+        fault: Fault | None,
         answer: tuple[int, dict[str, str], bytes],
     ) -> bool:
         """Passes the answer on; whether the server's connection can be used again."""
@@ -455,16 +404,17 @@ class CountingProxy:
         record.status = status
         record.response_bytes = length or 0
         client.socket.sendall(head)
+        send = shaped(client.socket.sendall, fault, upload=False)
         if isinstance(fault, Hold):
             first = (length or 0) // 2
-            server.relay(first, client.socket.sendall)
+            server.relay(first, send)
             fault.gate.pass_through(record.path)
             length = None if length is None else length - first
-            fault = None
-        if fault is None and length is None and "chunked" in headers.get("transfer-encoding", ""):
-            record.response_bytes = server.relay_chunked(client.socket.sendall)
+        if length is None and "chunked" in headers.get("transfer-encoding", ""):
+            record.response_bytes = server.relay_chunked(send)
         else:
-            record.response_bytes = server.relay(length, client.socket.sendall)
+            record.response_bytes = server.relay(length, send)
             if length is None:
                 return False
-        return fault is None and headers.get("connection", "").lower() != "close"
+        ended = isinstance(fault, (Truncate, CloseAfter))
+        return not ended and headers.get("connection", "").lower() != "close"

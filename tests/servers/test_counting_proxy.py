@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.servers.counting_proxy import Answer, CountingProxy, Recorded, Reset, Truncate
+from tests.servers.counting_proxy import CountingProxy, Recorded
+from tests.servers.faults import Answer, CutRequest, Flip, Gate, Hold, Reset, Slow, Truncate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -146,3 +147,50 @@ def test_a_truncated_body_ends_early(proxy: CountingProxy) -> None:
     with pytest.raises(http.client.IncompleteRead) as caught:
         _ask(client, "GET", "/k")
     assert caught.value.partial == b"0123"
+
+
+def test_one_bit_changes_in_the_direction_asked_for(proxy: CountingProxy) -> None:
+    client = _client(proxy)
+    proxy.script = lambda _: Flip(upload=True, at=3)
+    _ask(client, "PUT", "/k", b"0123456789")
+    assert _Store.objects["/k"] == b"012#456789"
+    proxy.script = lambda _: Flip(upload=False, at=0)
+    assert _ask(client, "GET", "/k")[1] == b" 12#456789"
+    client.close()
+
+
+def test_a_request_is_cut_before_the_server_has_all_of_it(proxy: CountingProxy) -> None:
+    proxy.script = lambda _: CutRequest(4)
+    with pytest.raises((ConnectionResetError, http.client.RemoteDisconnected, BrokenPipeError)):
+        _ask(_client(proxy), "PUT", "/cut", b"0123456789")
+    assert _Store.objects.get("/cut") != b"0123456789"
+
+
+def test_a_slow_body_arrives_whole(proxy: CountingProxy) -> None:
+    client = _client(proxy)
+    proxy.script = lambda _: Slow(bytes_per_second=1e6, at_most_seconds=0.01)
+    _ask(client, "PUT", "/k", bytes(200_000))
+    assert _ask(client, "GET", "/k")[1] == bytes(200_000)
+    client.close()
+
+
+@pytest.mark.parametrize(("method", "body"), [("PUT", b"0123456789"), ("GET", b"")])
+def test_a_held_request_goes_on_when_the_gate_opens(
+    proxy: CountingProxy, method: str, body: bytes
+) -> None:
+    _ask(_client(proxy), "PUT", "/held", b"0123456789")
+    gate = Gate()
+    proxy.script = lambda _: Hold(gate)
+    done = threading.Event()
+
+    def ask() -> None:
+        _ask(_client(proxy), method, "/held", body)
+        done.set()
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    assert gate.await_waiting(["/held"], 30) == []
+    assert not done.is_set()
+    gate.open()
+    assert done.wait(30)
+    thread.join()

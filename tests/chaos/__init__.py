@@ -1,0 +1,1 @@
+"""Transfers through a proxy that breaks them, with seeded chance."""
