@@ -4,9 +4,9 @@
 
 Values of random sizes are pushed and pulled by several threads, while writer processes are killed
 in mid-push. What has to hold (`Tally.broken`): no pull returns wrong bytes; what a reference names
-is there, whole; an object that is there is whole; every failure is one of Airfreight's named errors;
-enough transfers meet a fault and nearly all of those succeed; memory and descriptors do not grow;
-no upload in parts is left behind by a writer that lives.
+is there, whole; an object that is there is whole; every failure is one of Airfreight's named
+errors; enough transfers meet a fault and nearly all of those succeed; memory and descriptors do not
+grow; no upload in parts is left behind by a writer that lives.
 
 `--without-verification` pulls by plain HTTP through the same proxy instead, with nothing but the
 length checked. Such a run has to fail, which shows that the corruption is there to be found.
@@ -332,9 +332,10 @@ def _print(tally: Tally, seed: int, seconds: float) -> None:
     print(f"seed {seed}: {tally.transfers} transfers in {seconds:.0f} s, {tally.killed} killed")
     for kind, count in tally.faults.most_common():
         print(f"  {kind:<28}{count:6}")
+    met, succeeded = tally.met, tally.met_and_succeeded
     print(
-        f"met a fault: {tally.met} ({tally.met / max(tally.transfers, 1):.1%}); of those succeeded: "
-        f"{tally.met_and_succeeded} ({tally.met_and_succeeded / max(tally.met, 1):.1%})"
+        f"met a fault: {met} ({met / max(tally.transfers, 1):.1%}); of those succeeded: "
+        f"{succeeded} ({succeeded / max(met, 1):.1%})"
     )
     for name, count in tally.errors.most_common():
         print(f"  failed: {name}: {count}")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -79,6 +81,7 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("core-repeated", _repeat)
     stages.stage("fuzz", partial(_fuzz, 600))
     stages.stage("fork", partial(_fork, 500))
+    stages.stage("chaos", partial(_chaos, 10_000))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version, soak=True))
     return stages.finish()
@@ -99,6 +102,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("servers", _server_tests)
     stages.stage("access", _access_tests)
     stages.stage("fork", partial(_fork, 50))
+    stages.stage("chaos", partial(_chaos, 1000, seed=1))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version))
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -214,6 +218,23 @@ def _fork(rounds: int) -> None:
     words = [f"{name}={value}" for name, value in sanitizer.items()]
     program = [str(venv / "bin" / "python"), "-m", "tests.fork.program"]
     run([*driver, "env", *words, *program], env=_server_env())
+
+
+def _chaos(transfers: int, *, seed: int | None = None) -> None:
+    """Transfers through a proxy that breaks them; and that the run finds what it looks for."""
+    installing.versitygw()
+    python = installing.core_venv(build.wheel()) / "bin" / "python"
+    command = [str(python), "-m", "tests.chaos"]
+    seeded = [] if seed is None else ["--seed", str(seed)]
+    run([*command, "--transfers", str(transfers), *seeded], env=_server_env())
+    say("the same without verification, which has to fail")
+    blind = [*command, "--transfers", "200", "--seed", "1", "--without-verification"]
+    done = subprocess.run(
+        blind, cwd=ROOT, env=os.environ | _server_env(), capture_output=True, text=True, check=False
+    )
+    print(done.stdout.splitlines()[-1] if done.stdout else done.stderr)
+    if done.returncode == 0 or "BROKEN: wrong value" not in done.stdout:
+        raise DevError("without verification no wrong value was found: the run proves nothing")
 
 
 def _python_tests(version: str, *, soak: bool = False) -> None:
