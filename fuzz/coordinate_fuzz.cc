@@ -2,7 +2,6 @@
 // in no UTF-8 text). A key that is read back is exactly the key of what was read; a coordinate
 // comes back from its key, or its key says that a part was shortened.
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include "airfreight/coordinate.h"
 #include "airfreight/store.h"
 #include "check.h"
+#include "input.h"
 
 namespace {
 
@@ -31,11 +31,7 @@ void ReadAsKey(std::string_view key) {
 
 void ReadAsFields(std::string_view text) {
   std::array<std::string, 6> fields;
-  for (std::string& field : fields) {
-    const size_t end = std::min(text.find('\xFF'), text.size());
-    field = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  for (std::string& field : fields) field = airfreight::TakeField(text);
   // The first byte of the last field chooses the forms of instance and leaf.
   const unsigned form = fields[5].empty() ? 0 : static_cast<unsigned char>(fields[5][0]);
   Coordinate coordinate{fields[0], fields[1], fields[2], Instance::Map(-1), fields[4], {}};
@@ -61,7 +57,7 @@ void ReadAsFields(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = airfreight::FuzzText(data, size);
   ReadAsKey(text);
   ReadAsFields(text);
   return 0;
