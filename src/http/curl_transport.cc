@@ -310,6 +310,10 @@ Result<CaLocation> CurlTransport::CaBundle() {
   return *ca_;
 }
 
+std::chrono::seconds CurlTransport::IdleTimeout(const HttpRequest& request) const {
+  return std::max(request.idle_timeout.value_or(options_.idle_timeout), options_.idle_timeout);
+}
+
 Status CurlTransport::Configure(Handle& handle, Transfer& transfer) {
   const HttpRequest& request = transfer.request;
   curl_easy_reset(handle.easy);
@@ -345,7 +349,7 @@ Status CurlTransport::Configure(Handle& handle, Transfer& transfer) {
 
   options.Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
   options.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
-  options.Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(options_.idle_timeout.count()));
+  options.Set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(IdleTimeout(request).count()));
   options.Set(CURLOPT_MAXAGE_CONN, static_cast<long>(options_.max_idle_age.count()));
   // Routers forget a connection on which a store thinks for minutes.
   options.Set(CURLOPT_TCP_KEEPALIVE, 1L);
@@ -486,7 +490,7 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
           sent_at == 0
               ? fmt::format("no connection within {} ms{}", options_.connect_timeout.count(),
                             settings ? " ([airfreight] s3_connect_timeout)" : "")
-              : fmt::format("not a byte moved for {} s{}", options_.idle_timeout.count(),
+              : fmt::format("not a byte moved for {} s{}", IdleTimeout(transfer.request).count(),
                             settings ? " ([airfreight] s3_idle_timeout)" : "");
       return MakeError(ErrorCode::kUnavailable, where + limit, true);
     }

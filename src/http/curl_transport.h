@@ -70,6 +70,7 @@ class CurlTransport final : public HttpTransport {
   static Result<std::unique_ptr<Handle>> NewHandle();
   void Return(std::unique_ptr<Handle> handle);
   Result<CaLocation> CaBundle();
+  std::chrono::seconds IdleTimeout(const HttpRequest& request) const;
   Status Configure(Handle& handle, Transfer& transfer);
   Result<HttpResponse> Run(Handle& handle, Transfer& transfer, const Context& context);
   static bool LostReuse(const Handle& handle, const Transfer& transfer, int curl_code);

@@ -25,6 +25,9 @@ struct HttpRequest {
   std::string url;  ///< Complete and encoded; goes on the wire as it is.
   Headers headers;  ///< Without Host and Content-Length, which follow from `url` and `body`.
   Body body;        ///< Sent with PUT and POST only.
+  /// How long no byte may move before the request is given up, where that is longer than the
+  /// transport's own limit.
+  std::optional<std::chrono::seconds> idle_timeout;
 };
 
 /// The head of the answer, and the document of an answer that is not a success.

@@ -1,122 +1,167 @@
 #include "store/retrying_store.h"
 
-#include <fmt/format.h>
-
-#include <algorithm>
-#include <charconv>
-#include <cmath>
 #include <cstdint>
-#include <system_error>
-#include <thread>
+#include <optional>
 #include <utility>
+#include <vector>
 
-#include "base/random.h"
+#include "store/checks.h"
+#include "store/gather_sink.h"
 
 namespace airfreight {
 namespace {
 
-using Seconds = std::chrono::duration<double>;
+// Bytes of a read that are progress. Well below what a line carries between two faults that are
+// worth going on after; well above what one trickles that is not.
+constexpr uint64_t kProgress = uint64_t{1} << 20;
 
-// Half of what Context promises between two polls of `cancelled`.
-constexpr Seconds kSlice{0.1};
+/// The reader's view of a read that is made in several pieces: one Begin, then bytes without a gap.
+class ResumingSink final : public ReadSink {
+ public:
+  ResumingSink(const GetOptions& options, ReadSink& reader) : options_(options), reader_(reader) {}
 
-// Uniform in [0, 1). Asks the kernel each time: a generator with state of its own would be copied
-// by fork, and all tasks of one worker would wait for the same times.
-double Random() {
-  constexpr size_t kDigits = 13;  // 52 bits, as many as a double takes.
-  const auto hex = RandomHex128();
-  uint64_t bits = 0;
-  if (!hex || std::from_chars(hex->data(), hex->data() + kDigits, bits, 16).ec != std::errc()) {
-    return 0.5;  // No generator: the middle wait.
+  Status Begin(const ObjectInfo& info) override {
+    if (first_) return CheckSame(info);
+    AIRFREIGHT_ASSIGN_OR_RETURN(range_, ClipRange(options_, info.size));
+    first_ = info;
+    return FromReader(reader_.Begin(info));
   }
-  return std::ldexp(static_cast<double>(bits), -4 * static_cast<int>(kDigits));
-}
+
+  Status Write(ByteView bytes) override {
+    if (bytes.size() > range_.length - delivered_) {
+      return Fail(ErrorCode::kInternal, "the store delivered more bytes than were asked for");
+    }
+    delivered_ += bytes.size();
+    return FromReader(reader_.Write(bytes));
+  }
+
+  /// What is still to be asked for.
+  GetOptions Rest() const {
+    GetOptions rest = options_;
+    if (!first_) return rest;
+    if (rest.if_version.empty()) rest.if_version = first_->version;
+    if (delivered_ > 0) {
+      rest.offset = options_.offset + delivered_;
+      rest.length = range_.length - delivered_;
+    }
+    return rest;
+  }
+
+  /// Whether there is nothing left to ask for.
+  bool complete() const { return first_ && range_.length > 0 && delivered_ == range_.length; }
+  const std::optional<ObjectInfo>& first() const { return first_; }
+  /// The reader's own error, which is nobody's to repeat.
+  const std::optional<Error>& readers_error() const { return readers_error_; }
+
+  /// Whether a mebibyte has come since this last said so.
+  bool TakeProgress() {
+    if (delivered_ - counted_ < kProgress) return false;
+    counted_ = delivered_;
+    return true;
+  }
+
+ private:
+  Status CheckSame(const ObjectInfo& info) const {
+    if (info.size == first_->size && info.version == first_->version) return {};
+    return Fail(ErrorCode::kConditionFailed, "the object was replaced while it was read");
+  }
+
+  Status FromReader(Status status) {
+    if (!status) readers_error_ = status.error();
+    return status;
+  }
+
+  const GetOptions& options_;
+  ReadSink& reader_;
+  std::optional<ObjectInfo> first_;
+  Range range_;
+  uint64_t delivered_ = 0;
+  uint64_t counted_ = 0;
+  std::optional<Error> readers_error_;
+};
+
+/// Threads, ownership and the rest as PartUpload.
+class RetryingUpload final : public PartUpload {
+ public:
+  RetryingUpload(std::unique_ptr<PartUpload> inner, Retrier retrier)
+      : inner_(std::move(inner)), retrier_(std::move(retrier)) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return retrier_.Run(context,
+                        [&] { return inner_->PutPart(number, offset, body, crc32c, context); });
+  }
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return retrier_.Run(context, [&] { return inner_->Complete(parts, condition, context); });
+  }
+  Status Abort(const Context& context) override {
+    return retrier_.Run(context, [&] { return inner_->Abort(context); });
+  }
+
+ private:
+  const std::unique_ptr<PartUpload> inner_;
+  const Retrier retrier_;
+};
 
 }  // namespace
 
-RetryHooks RetryHooks::Real() {
-  return {
-      [] { return Context::Clock::now(); },
-      [](Seconds wait) { std::this_thread::sleep_for(wait); },
-      [] { return Random(); },
-  };
-}
-
 RetryingStore::RetryingStore(std::shared_ptr<ObjectStore> inner, RetryOptions options,
                              RetryHooks hooks)
-    : inner_(std::move(inner)), options_(options), hooks_(std::move(hooks)) {}
-
-Seconds RetryingStore::Wait(int attempts, const Error& error) const {
-  const Seconds ceiling = std::min(options_.cap, options_.base * std::exp2(attempts - 1));
-  // A NaN becomes 0 as well.
-  return Seconds(std::max(0.0, error.retry_after_seconds)) + ceiling * hooks_.random();
-}
-
-bool RetryingStore::Sleep(Seconds wait, const Context& context) const {
-  while (wait > Seconds(0)) {
-    if (context.IsCancelled()) return false;
-    const Seconds slice = std::min(wait, kSlice);
-    hooks_.sleep(slice);
-    wait -= slice;
-  }
-  return !context.IsCancelled();
-}
-
-template <typename Attempt>
-auto RetryingStore::Run(const Context& context, const Attempt& attempt) -> decltype(attempt()) {
-  const auto start = hooks_.now();
-  // Of the two ends the nearer one; none where both are absent or beyond what a clock can say.
-  const auto ends_before = [&](Context::Clock::time_point moment) {
-    if (context.deadline && moment >= *context.deadline) return true;
-    return Seconds(moment - start) > options_.timeout;
-  };
-  for (int attempts = 1;; ++attempts) {
-    auto result = attempt();
-    if (result || !result.error().retryable) return result;
-    Error error = std::move(result).error();
-    const Seconds wait = Wait(attempts, error);
-    const auto now = hooks_.now();
-    // A store may ask for a wait of years; it is compared before it becomes a time point.
-    const bool enough = options_.max_attempts > 0 && attempts >= options_.max_attempts;
-    const bool last = enough || wait > options_.timeout ||
-                      ends_before(now + std::chrono::duration_cast<Context::Clock::duration>(wait));
-    if (last) {
-      error.message += fmt::format(" (tried {} time{} in {:.1f} s)", attempts,
-                                   attempts == 1 ? "" : "s", Seconds(now - start).count());
-      return Fail(std::move(error));
-    }
-    if (!Sleep(wait, context)) {
-      error.code = ErrorCode::kCancelled;
-      error.retryable = false;
-      error.message = fmt::format("the caller asked to stop between attempts; after {} of them: {}",
-                                  attempts, error.message);
-      return Fail(std::move(error));
-    }
-  }
-}
+    : inner_(std::move(inner)), retrier_(options, std::move(hooks)) {}
 
 Result<ObjectInfo> RetryingStore::Put(std::string_view key, const Body& body,
                                       const PutOptions& options, const Context& context) {
-  return Run(context, [&] { return inner_->Put(key, body, options, context); });
+  return retrier_.Run(context, [&] { return inner_->Put(key, body, options, context); });
+}
+
+Result<ObjectInfo> RetryingStore::Read(std::string_view key, const GetOptions& options,
+                                       ReadSink& sink, const Context& context) {
+  ResumingSink resuming(options, sink);
+  const auto attempt = [&]() -> Result<ObjectInfo> {
+    auto read = inner_->Read(key, resuming.Rest(), resuming, context);
+    if (!read && resuming.readers_error()) {
+      read.error().retryable = false;
+      return read;
+    }
+    if (read || resuming.complete()) return *resuming.first();
+    return read;
+  };
+  auto read = retrier_.Run(context, attempt, [&] { return resuming.TakeProgress(); });
+  if (!read && resuming.readers_error()) {
+    return Fail(Located(*resuming.readers_error(), root(), key));
+  }
+  return read;
 }
 
 Result<GetResult> RetryingStore::Get(std::string_view key, const GetOptions& options,
                                      const Context& context) {
-  return Run(context, [&] { return inner_->Get(key, options, context); });
+  GatherSink sink(options);
+  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
+  return GetResult{std::move(info), sink.Take()};
+}
+
+Result<std::unique_ptr<PartUpload>> RetryingStore::StartUpload(std::string_view key,
+                                                               const PutOptions& options,
+                                                               const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(std::unique_ptr<PartUpload> upload, retrier_.Run(context, [&] {
+    return inner_->StartUpload(key, options, context);
+  }));
+  return std::make_unique<RetryingUpload>(std::move(upload), retrier_);
 }
 
 Result<ObjectInfo> RetryingStore::Head(std::string_view key, const Context& context) {
-  return Run(context, [&] { return inner_->Head(key, context); });
+  return retrier_.Run(context, [&] { return inner_->Head(key, context); });
 }
 
 Status RetryingStore::Remove(std::string_view key, const Condition& condition,
                              const Context& context) {
-  return Run(context, [&] { return inner_->Remove(key, condition, context); });
+  return retrier_.Run(context, [&] { return inner_->Remove(key, condition, context); });
 }
 
 Result<ListPage> RetryingStore::List(std::string_view prefix, std::string_view token, int limit,
                                      const Context& context) {
-  return Run(context, [&] { return inner_->List(prefix, token, limit, context); });
+  return retrier_.Run(context, [&] { return inner_->List(prefix, token, limit, context); });
 }
 
 }  // namespace airfreight

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -227,6 +230,206 @@ TEST_F(RetryingStoreTest, ConditionalPutWhoseReplyWasLostMeetsItsOwnFirstWrite) 
   options.condition = Condition::Absent();
   // Freight tells it from another's by the write id: freight_test.cc.
   EXPECT_TRUE(IsError(store.Put("k", Body("value"), options, {}), ErrorCode::kConditionFailed));
+}
+
+/// Delivers a read in pieces as told, each of which but the last breaks, and notes what was asked.
+class BreakingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  std::deque<size_t> pieces;       // Bytes that come before each break.
+  std::function<void()> on_break;  // What happens between two requests.
+  std::vector<GetOptions> asked;
+
+  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                          const Context& context) override {
+    asked.push_back(options);
+    AIRFREIGHT_ASSIGN_OR_RETURN(const GetResult got, inner().Get(key, options, context));
+    AIRFREIGHT_RETURN_IF_ERROR(sink.Begin(got.info));
+    if (pieces.empty()) {
+      AIRFREIGHT_RETURN_IF_ERROR(sink.Write(got.body.view()));
+      return got.info;
+    }
+    const ByteView piece = got.body.view().first(pieces.front());
+    pieces.pop_front();
+    AIRFREIGHT_RETURN_IF_ERROR(sink.Write(piece));
+    if (on_break) on_break();
+    return Fail(Failure(ErrorCode::kUnavailable, true));
+  }
+};
+
+/// Keeps what it is given.
+class KeepingSink final : public ReadSink {
+ public:
+  int begins = 0;
+  std::string text;
+  std::optional<Error> refuse;  // The answer to Write, after it has kept the bytes.
+
+  Status Begin(const ObjectInfo&) override {
+    ++begins;
+    return {};
+  }
+  Status Write(ByteView bytes) override {
+    text += AsText(bytes);
+    if (refuse) return Fail(*refuse);
+    return {};
+  }
+};
+
+class ResumingReadTest : public RetryingStoreTest {
+ protected:
+  ResumingReadTest() {
+    EXPECT_TRUE(IsOk(faulty_->Put("k", Body("0123456789"), {}, {})));
+    breaking_ = std::make_shared<BreakingStore>(faulty_);
+  }
+  Result<ObjectInfo> Read(const GetOptions& options = {}) {
+    return RetryingStore(breaking_, options_, hooks_).Read("k", options, sink_, {});
+  }
+
+  std::shared_ptr<BreakingStore> breaking_;
+  KeepingSink sink_;
+};
+
+// tensorlakeai/tensorlake#469: a download that ended early.
+TEST_F(ResumingReadTest, GoesOnWhereItStoppedOnTheVersionThatItBeganWith) {
+  breaking_->pieces = {3, 0, 4};
+  const auto read = Read();
+  ASSERT_TRUE(IsOk(read));
+  EXPECT_EQ(sink_.text, "0123456789");
+  EXPECT_EQ(sink_.begins, 1);
+  EXPECT_EQ(read->size, 10u);
+  ASSERT_EQ(breaking_->asked.size(), 4u);
+  EXPECT_EQ(breaking_->asked[0].if_version, "");
+  EXPECT_EQ(breaking_->asked[1].offset, 3u);
+  EXPECT_EQ(breaking_->asked[1].length, 7u);
+  EXPECT_EQ(breaking_->asked[1].if_version, read->version);
+  EXPECT_EQ(breaking_->asked[2].offset, 3u);
+  EXPECT_EQ(breaking_->asked[3].offset, 7u);
+  EXPECT_EQ(breaking_->asked[3].length, 3u);
+}
+
+TEST_F(ResumingReadTest, OfARangeOnlyTheRestIsAskedFor) {
+  breaking_->pieces = {2};
+  GetOptions range;
+  range.offset = 4;
+  range.length = 5;
+  ASSERT_TRUE(IsOk(Read(range)));
+  EXPECT_EQ(sink_.text, "45678");
+  EXPECT_EQ(breaking_->asked.at(1).offset, 6u);
+  EXPECT_EQ(breaking_->asked.at(1).length, 3u);
+}
+
+TEST_F(ResumingReadTest, ABreakBeforeTheFirstByteAsksForTheSameAgain) {
+  breaking_->pieces = {0};
+  ASSERT_TRUE(IsOk(Read()));
+  EXPECT_EQ(sink_.text, "0123456789");
+  EXPECT_EQ(sink_.begins, 1);
+  EXPECT_FALSE(breaking_->asked.at(1).length.has_value());
+}
+
+TEST_F(ResumingReadTest, ABreakBehindTheLastByteIsNoFailure) {
+  breaking_->pieces = {10};
+  ASSERT_TRUE(IsOk(Read()));
+  EXPECT_EQ(breaking_->asked.size(), 1u);
+}
+
+TEST_F(ResumingReadTest, AnObjectThatWasReplacedMeanwhileIsNeverMixedWithTheOld) {
+  breaking_->pieces = {3};
+  breaking_->on_break = [&] { EXPECT_TRUE(IsOk(faulty_->Put("k", Body("ABCDEFGHIJ"), {}, {}))); };
+  EXPECT_TRUE(IsError(Read(), ErrorCode::kConditionFailed));
+  EXPECT_EQ(sink_.text, "012");
+}
+
+TEST_F(ResumingReadTest, TheReadersOwnErrorIsHandedUpAsItIsAndNeverRepeated) {
+  sink_.refuse = Failure(ErrorCode::kUnavailable, true);  // As if it could pass.
+  const auto read = Read();
+  ASSERT_TRUE(IsError(read, ErrorCode::kUnavailable));
+  EXPECT_EQ(read.error().message, "as told");
+  EXPECT_TRUE(read.error().retryable);
+  EXPECT_EQ(breaking_->asked.size(), 1u);
+  EXPECT_TRUE(slices_.empty());
+}
+
+TEST_F(ResumingReadTest, GetGoesOnInTheSameWay) {
+  breaking_->pieces = {3, 4};
+  const auto got = RetryingStore(breaking_, options_, hooks_).Get("k", {}, {});
+  ASSERT_TRUE(IsOk(got));
+  EXPECT_EQ(AsText(got->body.view()), "0123456789");
+  EXPECT_EQ(got->body.capacity(), 10u);
+  EXPECT_EQ(breaking_->asked.at(2).offset, 7u);
+}
+
+TEST_F(ResumingReadTest, TheBudgetBeginsAnewWhileBytesComeAndEndsWhereNoneDo) {
+  const std::string large(10 << 20, 'x');
+  ASSERT_TRUE(IsOk(faulty_->Put("k", Body(large), {}, {})));
+  options_.max_attempts = 2;
+  breaking_->pieces = {1 << 20, 1 << 20, 1 << 20};
+  EXPECT_TRUE(IsOk(Read()));
+  EXPECT_TRUE(sink_.text == large);
+
+  breaking_->pieces = {1 << 20, 10, 10, 10, 10};
+  breaking_->asked.clear();
+  EXPECT_TRUE(IsError(Read(), ErrorCode::kUnavailable));
+  EXPECT_EQ(breaking_->asked.size(), 2u);
+}
+
+/// Fails each request as often as told.
+class FailingUpload final : public PartUpload {
+ public:
+  explicit FailingUpload(std::vector<std::string>& seen) : seen_(seen) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context&) override {
+    AIRFREIGHT_RETURN_IF_ERROR(Step("part"));
+    return UploadedPart{number, offset, body.size(), crc32c, "tag"};
+  }
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>&, const Condition&,
+                              const Context&) override {
+    AIRFREIGHT_RETURN_IF_ERROR(Step("complete"));
+    return ObjectInfo{};
+  }
+  Status Abort(const Context&) override { return Step("abort"); }
+
+ private:
+  Status Step(std::string name) {
+    const bool first = seen_.empty() || seen_.back() != name;
+    seen_.push_back(std::move(name));
+    if (first) return Fail(Failure(ErrorCode::kThrottled, true));
+    return {};
+  }
+
+  std::vector<std::string>& seen_;
+};
+
+class UploadingStore final : public ForwardingStore {
+ public:
+  using ForwardingStore::ForwardingStore;
+
+  std::vector<std::string> seen;
+
+  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view, const PutOptions&,
+                                                  const Context&) override {
+    const bool first = seen.empty();
+    seen.emplace_back("start");
+    if (first) return Fail(Failure(ErrorCode::kUnavailable, true));
+    return std::make_unique<FailingUpload>(seen);
+  }
+};
+
+TEST_F(RetryingStoreTest, EachRequestOfAnUploadInPartsIsTriedAgain) {
+  const auto uploading = std::make_shared<UploadingStore>(faulty_);
+  std::unique_ptr<PartUpload> upload;
+  {
+    RetryingStore store(uploading, options_, hooks_);
+    auto started = store.StartUpload("k", {}, {});
+    ASSERT_TRUE(IsOk(started));
+    upload = *std::move(started);
+  }
+  EXPECT_TRUE(IsOk(upload->PutPart(1, 0, Body("part"), 7, {})));
+  EXPECT_TRUE(IsOk(upload->Complete({}, {}, {})));
+  EXPECT_TRUE(IsOk(upload->Abort({})));
+  EXPECT_THAT(uploading->seen, ElementsAre("start", "start", "part", "part", "complete", "complete",
+                                           "abort", "abort"));
 }
 
 TEST(RetryHooksTest, RandomNumbersAreUniformAndNeverOne) {

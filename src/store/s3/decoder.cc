@@ -19,6 +19,9 @@ constexpr double kMaxRetryAfter = 300;
 // S3 refuses a request whose clock is more than this off
 // (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
 constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
+// Ids of AWS have some 130 bytes, those of other servers fewer; a URL has 8 KiB with most.
+constexpr size_t kMaxUploadId = 2048;
+constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kMetaPrefix = "x-amz-meta-";
 
 struct Meaning {
@@ -52,6 +55,13 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     // A gateway over files (versitygw) that looks at a folder while its last object is removed. No
     // key of ours is another's folder, so that it passes.
     {"ExistingObjectIsDirectory", ErrorCode::kUnavailable, true, ""},
+    // The upload was completed or given up, by us or by whoever clears such things away. After a
+    // conflict of two writes AWS gives it up too (same page).
+    {"NoSuchUpload", ErrorCode::kUnavailable, false,
+     "the parts that were sent are gone, and have to be sent again"},
+    {"InvalidPart", ErrorCode::kInternal, false, ""},
+    {"InvalidPartOrder", ErrorCode::kInternal, false, ""},
+    {"EntityTooSmall", ErrorCode::kInternal, false, ""},
     {"PreconditionFailed", ErrorCode::kConditionFailed, false, ""},
     {"NotImplemented", ErrorCode::kUnsupported, false,
      "if it is about If-None-Match or If-Match, set [airfreight] s3_conditional_writes = never"},
@@ -318,6 +328,34 @@ Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
     if (page.next_token.empty()) return Malformed("a list that goes on without saying where");
   }
   return page;
+}
+
+Result<std::string> DecodeCreateUpload(std::string_view text) {
+  pugi::xml_document document;
+  if (!ParseXml(text, document)) return Malformed("an upload that is no XML");
+  std::string id = Child(document.child("InitiateMultipartUploadResult"), "UploadId");
+  if (id.empty()) return Malformed("an upload without an id");
+  // It becomes part of each later request's URL.
+  if (id.size() > kMaxUploadId) return Malformed("an upload whose id is too long");
+  return id;
+}
+
+Result<std::string> DecodeCompleteUpload(std::string_view text) {
+  if (text.find_first_not_of(kBlanks) == std::string_view::npos) {
+    Error error;
+    error.code = ErrorCode::kUnavailable;
+    error.message = "the store did not say whether it has put the parts together";
+    error.retryable = true;
+    return Fail(std::move(error));
+  }
+  pugi::xml_document document;
+  if (!ParseXml(text, document)) return Malformed("a completed upload that is no XML");
+  std::string tag = Child(document.child("CompleteMultipartUploadResult"), "ETag");
+  if (tag.empty()) return Malformed("a completed upload without an ETag");
+  // A version is what the head of an answer says, which has quotes always
+  // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); some servers leave them out here.
+  if (!tag.ends_with('"')) tag = fmt::format("\"{}\"", tag);
+  return tag;
 }
 
 }  // namespace airfreight::s3

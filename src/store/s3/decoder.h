@@ -63,4 +63,12 @@ Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response
 /// nothing), and takes that off them. Internal when the document is anything else.
 Result<ListPage> DecodeList(std::string_view text, std::string_view root);
 
+/// The upload's id from the answer to CreateMultipartUpload. Internal when there is none.
+Result<std::string> DecodeCreateUpload(std::string_view text);
+
+/// The new object's version from the answer to CompleteMultipartUpload that is no error document.
+/// Unavailable (retryable) for no document at all, with which an upload may be complete or not;
+/// Internal for another one, or one without an ETag.
+Result<std::string> DecodeCompleteUpload(std::string_view text);
+
 }  // namespace airfreight::s3

@@ -288,5 +288,26 @@ TEST(DecodeListTest, WhatIsNoPageIsAnError) {
   }
 }
 
+TEST(DecodeCreateUploadTest, AnIdIsTextOfABoundedLength) {
+  const auto decode = [](const std::string& id) {
+    return DecodeCreateUpload("<InitiateMultipartUploadResult><UploadId>" + id +
+                              "</UploadId></InitiateMultipartUploadResult>");
+  };
+  EXPECT_EQ(decode("a&amp;b/+").value(), "a&b/+");
+  EXPECT_FALSE(decode("").has_value());
+  EXPECT_FALSE(decode(std::string(3000, 'i')).has_value());
+}
+
+TEST(DecodeCompleteUploadTest, TheVersionIsQuotedAsInTheHeadOfAnAnswer) {
+  const auto decode = [](const std::string& tag) {
+    return DecodeCompleteUpload("\n <CompleteMultipartUploadResult><ETag>" + tag +
+                                "</ETag></CompleteMultipartUploadResult>");
+  };
+  EXPECT_EQ(decode("&#34;e-2&#34;").value(), "\"e-2\"");
+  EXPECT_EQ(decode("\"e-2\"").value(), "\"e-2\"");
+  EXPECT_EQ(decode("e-2").value(), "\"e-2\"");
+  EXPECT_FALSE(decode("").has_value());
+}
+
 }  // namespace
 }  // namespace airfreight::s3

@@ -12,15 +12,19 @@ namespace {
 std::string_view Method(Operation operation) {
   switch (operation) {
     case Operation::kPut:
+    case Operation::kUploadPart:
       return "PUT";
     case Operation::kGet:
+    case Operation::kList:
       return "GET";
     case Operation::kHead:
       return "HEAD";
     case Operation::kRemove:
+    case Operation::kAbortUpload:
       return "DELETE";
-    case Operation::kList:
-      return "GET";
+    case Operation::kCreateUpload:
+    case Operation::kCompleteUpload:
+      return "POST";
   }
   return "GET";
 }
@@ -52,22 +56,96 @@ void SetCondition(const Condition& condition, const S3Options& options, S3Reques
   request.conditional = true;
 }
 
+// What a new object is told of itself.
+void Describe(const PutOptions& put, const S3Options& options, S3Request& request) {
+  request.headers.Set("Content-Type", put.content_type);
+  for (const auto& [name, value] : put.metadata) request.headers.Set("x-amz-meta-" + name, value);
+  // Where an object begins only; reads refuse them. Firms deny uploads without them even where the
+  // bucket encrypts by itself (awslabs/mountpoint-s3#534).
+  if (!options.sse.empty()) request.headers.Set("x-amz-server-side-encryption", options.sse);
+  if (!options.sse_kms_key_id.empty()) {
+    request.headers.Set("x-amz-server-side-encryption-aws-kms-key-id", options.sse_kms_key_id);
+  }
+}
+
+std::string EscapeXml(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        escaped += "&amp;";
+        break;
+      case '<':
+        escaped += "&lt;";
+        break;
+      case '>':
+        escaped += "&gt;";
+        break;
+      default:
+        escaped += c;
+        break;
+    }
+  }
+  return escaped;
+}
+
+// Joining thousands of parts may take minutes. AWS sends blanks meanwhile
+// (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html), other servers are
+// silent; ten minutes is what the nginx before many of them is told to wait at most.
+constexpr std::chrono::seconds kCompleteIdle{600};
+
 }  // namespace
 
 S3Request BuildPut(std::string_view key, const Body& body, const PutOptions& put,
                    const S3Options& options) {
   S3Request request = Begin(Operation::kPut, key, options);
   request.body = body;
-  request.headers.Set("Content-Type", put.content_type);
   SetCondition(put.condition, options, request);
-  for (const auto& [name, value] : put.metadata) request.headers.Set("x-amz-meta-" + name, value);
-  // On writes only; reads refuse them. Firms deny uploads without them even where the bucket
-  // encrypts by itself (awslabs/mountpoint-s3#534).
-  if (!options.sse.empty()) request.headers.Set("x-amz-server-side-encryption", options.sse);
-  if (!options.sse_kms_key_id.empty()) {
-    request.headers.Set("x-amz-server-side-encryption-aws-kms-key-id", options.sse_kms_key_id);
-  }
+  Describe(put, options, request);
   return request;
+}
+
+S3Request BuildCreateUpload(std::string_view key, const PutOptions& put, const S3Options& options) {
+  S3Request request = Begin(Operation::kCreateUpload, key, options);
+  request.query = {{"uploads", ""}};
+  Describe(put, options, request);
+  return request;
+}
+
+S3Request BuildUploadPart(std::string_view key, std::string_view upload_id, int number,
+                          const Body& body, const S3Options& options) {
+  S3Request request = Begin(Operation::kUploadPart, key, options);
+  request.query = {{"partNumber", std::to_string(number)}, {"uploadId", std::string(upload_id)}};
+  request.body = body;
+  return request;
+}
+
+S3Request BuildCompleteUpload(std::string_view key, std::string_view upload_id,
+                              std::string_view document, const Condition& condition,
+                              const S3Options& options) {
+  S3Request request = Begin(Operation::kCompleteUpload, key, options);
+  request.query = {{"uploadId", std::string(upload_id)}};
+  request.body = Body(document);
+  request.headers.Set("Content-Type", "application/xml");
+  SetCondition(condition, options, request);
+  request.idle_timeout = kCompleteIdle;
+  return request;
+}
+
+S3Request BuildAbortUpload(std::string_view key, std::string_view upload_id,
+                           const S3Options& options) {
+  S3Request request = Begin(Operation::kAbortUpload, key, options);
+  request.query = {{"uploadId", std::string(upload_id)}};
+  return request;
+}
+
+std::string CompleteDocument(const std::vector<UploadedPart>& parts) {
+  std::string text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
+  for (const UploadedPart& part : parts) {
+    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", part.number,
+                        EscapeXml(part.tag));
+  }
+  return text + "</CompleteMultipartUpload>";
 }
 
 S3Request BuildGet(std::string_view key, const GetOptions& get, const S3Options& options) {
@@ -111,6 +189,10 @@ S3Request BuildList(std::string_view prefix, std::string_view token, int limit,
   return request;
 }
 
+bool MayBeUnsigned(Operation operation) {
+  return operation == Operation::kPut || operation == Operation::kUploadPart;
+}
+
 HttpRequest Sign(const S3Request& request, const Signer& signer) {
   const Address address =
       Locate(signer.endpoint, signer.addressing_style, signer.bucket, request.key);
@@ -119,9 +201,9 @@ HttpRequest Sign(const S3Request& request, const Signer& signer) {
   parts.method = Method(request.operation);
   parts.canonical_uri = address.path;
   parts.query = request.query;
-  parts.payload_hash = !signer.payload_hash.empty()           ? signer.payload_hash
-                       : request.operation == Operation::kPut ? std::string(kUnsignedPayload)
-                                                              : std::string(kEmptyPayloadHash);
+  parts.payload_hash = !signer.payload_hash.empty()       ? signer.payload_hash
+                       : MayBeUnsigned(request.operation) ? std::string(kUnsignedPayload)
+                                                          : std::string(kEmptyPayloadHash);
   HttpRequest http;
   http.headers = request.headers;
   http.headers.Set("x-amz-content-sha256", parts.payload_hash);
@@ -142,6 +224,7 @@ HttpRequest Sign(const S3Request& request, const Signer& signer) {
       fmt::format("{}://{}{}", signer.endpoint.tls ? "https" : "http", address.host, address.path);
   if (!request.query.empty()) http.url += "?" + CanonicalQuery(request.query);
   http.body = request.body;
+  http.idle_timeout = request.idle_timeout;
   return http;
 }
 

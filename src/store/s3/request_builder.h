@@ -4,9 +4,12 @@
 /// \brief From an ObjectStore's verb to an HTTP request: what is asked, and then the same addressed
 /// and signed. Pure functions; clock, keys and place come in as arguments.
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "airfreight/store.h"
 #include "http/transport.h"
@@ -20,7 +23,26 @@ namespace airfreight::s3 {
 /// (docs.aws.amazon.com/AmazonS3/latest/userguide/upload-objects.html).
 inline constexpr uint64_t kMaxPutBytes = uint64_t{5} << 30;
 
-enum class Operation { kPut, kGet, kHead, kRemove, kList };
+/// Uploads in parts (docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html). A part that is not
+/// the last has at least kMinPartBytes.
+inline constexpr uint64_t kMinPartBytes = uint64_t{5} << 20;
+inline constexpr uint64_t kMaxPartBytes = uint64_t{5} << 30;
+inline constexpr int kMaxParts = 10'000;
+/// The 48.8 TiB of that page: as many of the largest parts as there may be. Servers that stop
+/// earlier, as AWS did at 5 TiB until December 2025, say so themselves (EntityTooLarge).
+inline constexpr uint64_t kMaxObjectBytes = kMaxParts * kMaxPartBytes;
+
+enum class Operation {
+  kPut,
+  kGet,
+  kHead,
+  kRemove,
+  kList,
+  kCreateUpload,
+  kUploadPart,
+  kCompleteUpload,
+  kAbortUpload,
+};
 
 /// What is asked, before it is known of whom.
 struct S3Request {
@@ -30,6 +52,8 @@ struct S3Request {
   Headers headers;
   Body body;
   bool conditional = false;  ///< Holds If-None-Match or If-Match.
+  /// How long the server may think without sending a byte; absent: as the transport has it.
+  std::optional<std::chrono::seconds> idle_timeout;
 };
 
 S3Request BuildPut(std::string_view key, const Body& body, const PutOptions& put,
@@ -41,6 +65,26 @@ S3Request BuildHead(std::string_view key, const S3Options& options);
 S3Request BuildRemove(std::string_view key, const Condition& condition, const S3Options& options);
 S3Request BuildList(std::string_view prefix, std::string_view token, int limit,
                     const S3Options& options);
+
+/// What describes the object belongs here, and on no later request of the upload
+/// (docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html).
+S3Request BuildCreateUpload(std::string_view key, const PutOptions& put, const S3Options& options);
+S3Request BuildUploadPart(std::string_view key, std::string_view upload_id, int number,
+                          const Body& body, const S3Options& options);
+/// `document` is what CompleteDocument made; the request's body is a view of it.
+S3Request BuildCompleteUpload(std::string_view key, std::string_view upload_id,
+                              std::string_view document, const Condition& condition,
+                              const S3Options& options);
+S3Request BuildAbortUpload(std::string_view key, std::string_view upload_id,
+                           const S3Options& options);
+
+/// The list of an upload's parts, with each part's tag exactly as the store gave it
+/// (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html).
+std::string CompleteDocument(const std::vector<UploadedPart>& parts);
+
+/// Whether the signature may leave the body out: that of an object's bytes. All other bodies are
+/// small, and some servers refuse UNSIGNED-PAYLOAD there.
+bool MayBeUnsigned(Operation operation);
 
 /// Of whom, by whom and when.
 struct Signer {

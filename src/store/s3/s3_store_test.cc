@@ -250,6 +250,125 @@ TEST_F(S3StoreTest, ARangeOfOtherBytesOrTooFewIsAnError) {
   EXPECT_EQ(right->info.size, 10u);
 }
 
+/// Keeps what it is given.
+class KeepingSink final : public ReadSink {
+ public:
+  std::vector<ObjectInfo> begun;
+  std::string text;
+  size_t pieces = 0;
+  bool enough = false;
+
+  Status Begin(const ObjectInfo& info) override {
+    begun.push_back(info);
+    return {};
+  }
+  Status Write(ByteView bytes) override {
+    ++pieces;
+    text += AsText(bytes);
+    if (enough) return Fail(ErrorCode::kCancelled, "enough");
+    return {};
+  }
+};
+
+TEST_F(S3StoreTest, AReadGoesToTheReaderAsItComes) {
+  const std::string body(5'000'000, 'b');
+  TestServer server([&](const SeenRequest&) {
+    return ScriptedReply::Http(200, {{"ETag", "\"e\""}, {"x-amz-meta-write", "w"}}, body);
+  });
+  KeepingSink sink;
+  const auto info = Open(server)->Read("k", {}, sink, context_);
+  ASSERT_TRUE(info.has_value()) << info.error().ToString();
+  EXPECT_TRUE(sink.text == body);
+  EXPECT_GT(sink.pieces, 1u);
+  ASSERT_EQ(sink.begun.size(), 1u);
+  EXPECT_EQ(sink.begun[0].size, body.size());
+  EXPECT_EQ(sink.begun[0].version, "\"e\"");
+  EXPECT_EQ(sink.begun[0].metadata, (Metadata{{"write", "w"}}));
+  EXPECT_EQ(info->size, body.size());
+}
+
+TEST_F(S3StoreTest, ARangeThatIsReadKnowsTheWholesSize) {
+  TestServer server([](const SeenRequest&) {
+    return ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", "bytes 5-7/10"}}, "567");
+  });
+  KeepingSink sink;
+  GetOptions get;
+  get.offset = 5;
+  get.length = 3;
+  ASSERT_TRUE(Open(server)->Read("k", get, sink, context_).has_value());
+  EXPECT_EQ(sink.text, "567");
+  EXPECT_EQ(sink.begun.at(0).size, 10u);
+}
+
+TEST_F(S3StoreTest, NothingOfAnAnswerThatIsNotTheOneReachesTheReader) {
+  ScriptedReply reply;
+  TestServer server([&](const SeenRequest&) { return reply; });
+  const auto store = Open(server);
+  GetOptions get;
+  get.offset = 5;
+  get.length = 3;
+  for (const ScriptedReply& wrong :
+       {ScriptedReply::Http(200, kTag, "0123456789"),
+        ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", "bytes 0-2/10"}}, "012"),
+        ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", "bytes 5-6/10"}}, "56"),
+        ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", "bytes 5-9/10"}}, "56789"),
+        ScriptedReply::Http(206, {{"ETag", "\"e\""}, {"Content-Range", "bytes 5-7/6"}}, "567"),
+        ScriptedReply::Http(206, {{"Content-Range", "bytes 5-7/10"}}, "567"),
+        ScriptedReply::Http(412, {}, ""), ScriptedReply::Http(503, {}, "some text")}) {
+    reply = wrong;
+    KeepingSink sink;
+    EXPECT_FALSE(store->Read("k", get, sink, context_).has_value());
+    EXPECT_EQ(sink.begun.size(), 0u) << wrong.bytes;
+    EXPECT_EQ(sink.text, "") << wrong.bytes;
+  }
+}
+
+TEST_F(S3StoreTest, AReaderThatHasEnoughEndsTheReadWithItsOwnWord) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, "body"); });
+  KeepingSink sink;
+  sink.enough = true;
+  const auto read = Open(server)->Read("k", {}, sink, context_);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_EQ(read.error().code, ErrorCode::kCancelled);
+  EXPECT_EQ(read.error().message, "enough");
+  EXPECT_EQ(sink.pieces, 1u);
+}
+
+// A proxy that changes the coding takes the length off.
+TEST_F(S3StoreTest, AnAnswerWithoutALengthIsHeldBackUntilItsSizeIsKnown) {
+  TestServer server([](const SeenRequest&) {
+    ScriptedReply reply = ScriptedReply::Http(200, kTag, "body", false);
+    reply.close = true;
+    return reply;
+  });
+  const auto store = Open(server);
+  KeepingSink sink;
+  const auto read = store->Read("k", {}, sink, context_);
+  ASSERT_TRUE(read.has_value()) << read.error().ToString();
+  EXPECT_EQ(sink.begun.at(0).size, 4u);
+  EXPECT_EQ(sink.text, "body");
+  EXPECT_EQ(AsText(store->Get("k", {}, context_)->body.view()), "body");
+}
+
+TEST_F(S3StoreTest, AnEmptyObjectIsReadWithABeginAndNoByte) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  KeepingSink sink;
+  ASSERT_TRUE(Open(server)->Read("k", {}, sink, context_).has_value());
+  EXPECT_EQ(sink.begun.size(), 1u);
+  EXPECT_EQ(sink.pieces, 0u);
+}
+
+TEST_F(S3StoreTest, TheLimitsOfPartsAreAmazons) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  const Capabilities capabilities = Open(server)->capabilities();
+  EXPECT_TRUE(capabilities.parts);
+  EXPECT_TRUE(capabilities.parallel);
+  EXPECT_EQ(capabilities.min_part_bytes, uint64_t{5} << 20);
+  EXPECT_EQ(capabilities.max_part_bytes, uint64_t{5} << 30);
+  EXPECT_EQ(capabilities.max_parts, 10'000);
+  EXPECT_GE(capabilities.max_object_bytes, uint64_t{5} << 40);
+}
+
 TEST_F(S3StoreTest, ADeclaredLackOfConditionsIsDeclaredUpwards) {
   TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
   EXPECT_TRUE(Open(server)->capabilities().conditional_put);

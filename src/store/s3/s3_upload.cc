@@ -1,0 +1,141 @@
+#include "store/s3/s3_upload.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "store/checks.h"
+#include "store/s3/decoder.h"
+#include "store/s3/request_builder.h"
+
+namespace airfreight::s3 {
+namespace {
+
+// The answer to CompleteMultipartUpload may be preceded by blanks for as long as the server works:
+// one a second for days would fit.
+constexpr uint64_t kMaxCompleteAnswer = uint64_t{1} << 20;
+
+/// An upload that has begun. See PartUpload; immutable, hence its threads.
+class S3Upload final : public PartUpload {
+ public:
+  S3Upload(std::shared_ptr<S3Client> client, std::string_view key, Metadata metadata,
+           std::string id)
+      : client_(std::move(client)),
+        root_(client_->uri().Root()),
+        key_(key),
+        full_key_(client_->uri().FullKey(key)),
+        metadata_(std::move(metadata)),
+        id_(std::move(id)) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return DoComplete(parts, condition, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Status Abort(const Context& context) override {
+    BufferSink answer(kMaxWriteAnswer);
+    const auto response = client_->Execute(BuildAbortUpload(full_key_, id_, client_->options()),
+                                           context, &answer, &answer);
+    // 404 is NoSuchUpload here: completed, or given up before.
+    if (response || response.error().http_status == 404) return {};
+    return Fail(Located(response.error(), root_, key_));
+  }
+
+ private:
+  Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                                 const Context& context) {
+    if (number < 1 || number > kMaxParts || body.size() > kMaxPartBytes) {
+      return Fail(ErrorCode::kTooLarge,
+                  fmt::format("part {} of {} bytes; S3 takes {} parts of at most {} bytes (5 GiB)",
+                              number, body.size(), kMaxParts, kMaxPartBytes));
+    }
+    BufferSink answer(kMaxWriteAnswer);
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        const HttpResponse response,
+        client_->Execute(BuildUploadPart(full_key_, id_, number, body, client_->options()), context,
+                         &answer, &answer));
+    UploadedPart part{number, offset, body.size(), crc32c,
+                      std::string(response.headers.Get("etag"))};
+    if (part.tag.empty()) {
+      return Fail(ErrorCode::kInternal, "the store confirmed a part without an ETag");
+    }
+    return part;
+  }
+
+  Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                                const Context& context) {
+    ObjectInfo info;
+    info.key = key_;
+    info.metadata = metadata_;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
+        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
+      }
+      info.size += parts[i].size;
+    }
+    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
+
+    const std::string document = CompleteDocument(parts);
+    BufferSink answer(kMaxCompleteAnswer);
+    const auto response = client_->Execute(
+        BuildCompleteUpload(full_key_, id_, document, condition, client_->options()), context,
+        &answer, &answer);
+    if (!response) {
+      if (response.error().service_code == "NoSuchUpload") {
+        auto ours = FindOurs(info, context);
+        if (ours || ours.error().retryable) return ours;
+      }
+      return Fail(response.error());
+    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(info.version, DecodeCompleteUpload(AsText(answer.view())));
+    return info;
+  }
+
+  // The object that lies, if it is the one that this upload was to make.
+  Result<ObjectInfo> FindOurs(const ObjectInfo& wanted, const Context& context) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        const HttpResponse response,
+        client_->Execute(BuildHead(full_key_, client_->options()), context, nullptr, nullptr));
+    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo lies, DecodeInfo(key_, response));
+    if (lies.metadata.empty() || lies.metadata != wanted.metadata || lies.size != wanted.size) {
+      return Fail(ErrorCode::kNotFound, "another object");
+    }
+    return lies;
+  }
+
+  const std::shared_ptr<S3Client> client_;
+  const std::string root_;
+  const std::string key_;
+  const std::string full_key_;
+  const Metadata metadata_;
+  const std::string id_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PartUpload>> StartS3Upload(std::shared_ptr<S3Client> client,
+                                                  std::string_view key, const PutOptions& options,
+                                                  const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, client->uri().prefix));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  BufferSink answer(kMaxWriteAnswer);
+  const auto response =
+      client->Execute(BuildCreateUpload(client->uri().FullKey(key), options, client->options()),
+                      context, &answer, &answer);
+  if (!response) return Fail(response.error());
+  AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, DecodeCreateUpload(AsText(answer.view())));
+  return std::make_unique<S3Upload>(std::move(client), key, options.metadata, std::move(id));
+}
+
+}  // namespace airfreight::s3
