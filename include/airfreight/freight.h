@@ -175,6 +175,11 @@ class Freight {
   const std::vector<NamedStore>& stores() const { return stores_; }
 
  private:
+  Result<Reference> PutOne(const Item& item, int connections, const Context& context);
+  Result<Buffer> GetOne(const Reference& reference, int connections, bool one_of_many,
+                        const Context& context);
+  int ConnectionsOfEach(size_t items) const;
+
   std::vector<NamedStore> stores_;
   Policy policy_;
   std::unique_ptr<FreightState> state_;  // What this process has written, and may hold.

@@ -72,9 +72,14 @@ class PutWriter final : public ObjectWriter {
 // them.
 class PartsWriter final : public ObjectWriter {
  public:
-  PartsWriter(const Push& push, const Body& body, PartPlan plan, ObjectFacts& facts,
-              const Context& context)
-      : push_(push), body_(body), plan_(plan), facts_(facts), context_(context) {}
+  PartsWriter(const Push& push, const Body& body, PartPlan plan, int connections,
+              ObjectFacts& facts, const Context& context)
+      : push_(push),
+        body_(body),
+        plan_(plan),
+        connections_(push.store().capabilities().parallel ? connections : 1),
+        facts_(facts),
+        context_(context) {}
 
   Result<ObjectInfo> Write(const Condition& condition) override {
     gone_ = false;
@@ -108,9 +113,7 @@ class PartsWriter final : public ObjectWriter {
                                 push_.store().StartUpload(push_.key(), push_.Options(), context_));
     const bool sha256 = push_.decision().digest == DigestKind::kSha256 && !digested_;
     Digester digester(DigestKind::kSha256);
-    const int connections =
-        push_.store().capabilities().parallel ? push_.state().transfer.connections : 1;
-    AIRFREIGHT_ASSIGN_OR_RETURN(sent_, SendBody(*upload_, body_, plan_, connections,
+    AIRFREIGHT_ASSIGN_OR_RETURN(sent_, SendBody(*upload_, body_, plan_, connections_,
                                                 sha256 ? &digester : nullptr, context_));
     if (sha256) {
       facts_.digest = digester.Finish();
@@ -124,6 +127,7 @@ class PartsWriter final : public ObjectWriter {
   const Push& push_;
   const Body& body_;
   const PartPlan plan_;
+  const int connections_;
   ObjectFacts& facts_;
   const Context& context_;
   std::unique_ptr<PartUpload> upload_;
@@ -259,7 +263,7 @@ Result<Reference> PutWhole(Push& push, const Body& body, const ObjectFacts& fact
   return push.Publish(writer, facts, context);
 }
 
-Result<Reference> PutBody(Push& push, const Body& body, const Context& context) {
+Result<Reference> PutBody(Push& push, const Body& body, int connections, const Context& context) {
   ObjectFacts facts;
   facts.size = body.size();
   const Capabilities capabilities = push.store().capabilities();
@@ -272,7 +276,7 @@ Result<Reference> PutBody(Push& push, const Body& body, const Context& context) 
   }
   AIRFREIGHT_ASSIGN_OR_RETURN(const PartPlan plan,
                               PartPlan::ForSize(body.size(), part_bytes, capabilities));
-  PartsWriter writer(push, body, plan, facts, context);
+  PartsWriter writer(push, body, plan, connections, facts, context);
   auto reference = push.Publish(writer, facts, context);
   if (!reference) return Fail(writer.Abort(std::move(reference).error()));
   return reference;

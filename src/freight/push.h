@@ -99,7 +99,7 @@ Result<bool> RemoveWritten(const std::vector<NamedStore>& stores, const Written&
 Result<Reference> PutWhole(Push& push, const Body& body, const ObjectFacts& facts,
                            std::optional<uint32_t> crc32c, const Context& context);
 
-/// Puts `body` in one request or in parts, as is best.
-Result<Reference> PutBody(Push& push, const Body& body, const Context& context);
+/// Puts `body` in one request or in parts, as is best; up to `connections` parts at once.
+Result<Reference> PutBody(Push& push, const Body& body, int connections, const Context& context);
 
 }  // namespace airfreight

@@ -20,6 +20,9 @@ constexpr std::chrono::milliseconds kPoll{100};
 
 Status ForEach(size_t count, int threads, const Context& context,
                const std::function<Status(size_t index, const Context& context)>& task) {
+  // Workers learn of the caller's wish from the calling thread: what it was before they are there
+  // has to be known now.
+  AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   StopFlag stop;
   std::atomic<size_t> next{0};
   std::mutex mutex;

@@ -75,6 +75,16 @@ TEST(ForEachTest, CallersWishIsAskedOfItsThreadAloneAndEndsAll) {
   EXPECT_TRUE(IsError(status, ErrorCode::kCancelled));
 }
 
+TEST(ForEachTest, NothingIsBegunForACallerThatWantsNoMore) {
+  Context context;
+  context.cancelled = [] { return true; };
+  const Status status = ForEach(8, 4, context, [](size_t, const Context&) -> Status {
+    ADD_FAILURE() << "begun";
+    return {};
+  });
+  EXPECT_TRUE(IsError(status, ErrorCode::kCancelled));
+}
+
 TEST(ForEachTest, CallerThatWaitsForOthersStillAsks) {
   const auto caller = std::this_thread::get_id();
   std::atomic<int> polls{0};

@@ -172,6 +172,7 @@ class FaultyStore final : public ForwardingStore {
   std::function<Status(const Result<ObjectInfo>& reply)> after_put;
   std::function<Status()> before_head;
   std::function<Status()> before_remove;
+  std::function<Status(const GetOptions& options, const Context& context)> before_get;
   std::function<Status(const GetOptions& options, const Context& context)> before_read;
   std::function<Status()> before_start;  ///< Of StartUpload.
   UploadHooks upload;
@@ -184,6 +185,11 @@ class FaultyStore final : public ForwardingStore {
     auto reply = inner().Put(key, body, options, context);
     if (after_put) AIRFREIGHT_RETURN_IF_ERROR(after_put(reply));
     return reply;
+  }
+  Result<GetResult> Get(std::string_view key, const GetOptions& options,
+                        const Context& context) override {
+    if (before_get) AIRFREIGHT_RETURN_IF_ERROR(before_get(options, context));
+    return inner().Get(key, options, context);
   }
   Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
                           const Context& context) override {

@@ -1,0 +1,156 @@
+#include "freight/pull.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/time.h"
+#include "base/utf8.h"
+#include "freight/attempt.h"
+#include "store/checks.h"
+#include "transfer/download.h"
+#include "transfer/download_targets.h"
+
+namespace airfreight {
+namespace {
+
+// Below this, all of it is there before a second request would be: Buffer's own threshold for huge
+// pages, and some milliseconds even of a slow stream.
+constexpr uint64_t kOneRequest = uint64_t{4} << 20;
+// Bytes hashed between two polls of the caller's wishes.
+constexpr size_t kDigestPiece = size_t{16} << 20;
+// An object that is replaced while it is read is read again, once: whoever comes third is told so.
+constexpr int kMaxReads = 2;
+
+Result<std::string> Digest(DigestKind kind, ByteView bytes, const Context& context) {
+  Digester digester(kind);
+  while (!bytes.empty()) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    const ByteView piece = bytes.first(std::min(bytes.size(), kDigestPiece));
+    digester.Update(piece);
+    bytes = bytes.subspan(piece.size());
+  }
+  return digester.Finish();
+}
+
+// Whether what was got is what the row promises. Whoever wrote it.
+Status Check(const ObjectInfo& info, uint64_t size, const std::string& digest,
+             const Reference& reference) {
+  if (size != reference.size_bytes) {
+    return Fail(NotAsPromised(
+        info, reference,
+        fmt::format("it has {} bytes, and {} were written", size, reference.size_bytes)));
+  }
+  if (digest != reference.digest) {
+    return Fail(NotAsPromised(info, reference,
+                              fmt::format("the digest of its {} bytes is {}, and {} was written",
+                                          size, digest, reference.digest)));
+  }
+  return {};
+}
+
+Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, DigestKind kind,
+                                const Context& context) {
+  GetOptions options;
+  options.expected_size = reference.size_bytes;  // A hint; the store's own answer sizes the buffer.
+  auto got = (*place).Get(place.key, options, context);
+  if (!got) return Fail(ReadError(std::move(got).error(), reference));
+  std::string digest;
+  if (got->body.size() == reference.size_bytes) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(digest, Digest(kind, got->body.view(), context));
+  }
+  AIRFREIGHT_RETURN_IF_ERROR(Check(got->info, got->body.size(), digest, reference));
+  return std::move(got->body);
+}
+
+Status PullInStreams(const Place& place, const Reference& reference, DigestKind kind,
+                     int connections, DownloadTarget& target, const Context& context) {
+  DownloadOptions options;
+  options.size = reference.size_bytes;
+  options.digest = kind;
+  options.connections = connections;
+  for (int reads = 0; reads < kMaxReads; ++reads) {
+    Download download(*place, place.key, target, options);
+    auto done = download.Run(context);
+    if (done) return Check(done->info, done->info.size, done->digest, reference);
+    if (done.error().code != ErrorCode::kConditionFailed) {
+      return Fail(ReadError(std::move(done).error(), reference));
+    }
+  }
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message = "the object was replaced each time that it was read; pull again";
+  error.retryable = true;
+  return Fail(std::move(error));
+}
+
+}  // namespace
+
+Result<DigestKind> KnownDigest(const Reference& reference) {
+  if (const std::optional<DigestKind> kind = DigestKindOf(reference.digest)) return *kind;
+  return Fail(
+      ErrorCode::kNewerFormat,
+      fmt::format("the reference has a digest that this release does not know ('{}'); install the "
+                  "release of airfreight that wrote it",
+                  VisibleText(reference.digest.substr(0, reference.digest.find(':')))));
+}
+
+Error NotAsPromised(const ObjectInfo& info, const Reference& reference, std::string reason) {
+  Error error;
+  const std::optional<WriteStamp> stamp = ParseWriteMetadata(info.metadata);
+  if (stamp && stamp->write != reference.write) {
+    error.code = ErrorCode::kReplaced;
+    error.message = fmt::format(
+        "a later push (attempt {}, started {}) has replaced the object that this row "
+        "refers to (attempt {}, written {}). Pull again; if the row stays behind, "
+        "clear the task that pushes",
+        stamp->attempt, FormatIso8601(stamp->started_micros / 1'000'000), reference.attempt,
+        VisibleText(reference.written));
+  } else {
+    error.code = ErrorCode::kCorrupt;
+    error.message = "the object is damaged: " + std::move(reason);
+  }
+  return error;
+}
+
+Error ReadError(Error error, const Reference& reference) {
+  const bool denied = error.code == ErrorCode::kNotFoundOrDenied;
+  if (denied || error.code == ErrorCode::kNotFound) {
+    error.message = fmt::format("the object of this XCom, written {}, is missing{}: {}",
+                                VisibleText(reference.written), denied ? " or may not be read" : "",
+                                error.message);
+  }
+  return error;
+}
+
+Result<Buffer> PullBuffer(const Place& place, const Reference& reference, FreightState& state,
+                          const PullOptions& options, const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const DigestKind kind, KnownDigest(reference));
+  MemoryBudget::Share share;
+  const uint64_t most = state.pulls.capacity();
+  if (options.count_small || reference.size_bytes > most) {
+    AIRFREIGHT_ASSIGN_OR_RETURN(share,
+                                state.pulls.Take(std::min(reference.size_bytes, most), context));
+  }
+  if (reference.size_bytes <= kOneRequest) {
+    return PullInOneRequest(place, reference, kind, context);
+  }
+  BufferTarget target;
+  AIRFREIGHT_RETURN_IF_ERROR(
+      PullInStreams(place, reference, kind, options.connections, target, context));
+  return target.Take();
+}
+
+Status PullToFile(const Place& place, const Reference& reference, FreightState& state,
+                  const std::string& path, const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const DigestKind kind, KnownDigest(reference));
+  FileTarget target(path);
+  AIRFREIGHT_RETURN_IF_ERROR(target.Create());
+  AIRFREIGHT_RETURN_IF_ERROR(
+      PullInStreams(place, reference, kind, state.transfer.connections, target, context));
+  return target.Keep();
+}
+
+}  // namespace airfreight

@@ -1,0 +1,58 @@
+#pragma once
+
+/// \file
+/// \brief Freight's ValueReader.
+
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "airfreight/freight.h"
+#include "freight/place.h"
+#include "freight/push.h"
+
+namespace airfreight {
+
+/// See ValueReader.
+class RangeReader final : public ValueReader {
+ public:
+  RangeReader(Place place, Reference reference, const FreightState& state);
+
+  uint64_t size() const override { return reference_.size_bytes; }
+  uint64_t tail_offset() const override;
+  Result<Buffer> ReadTail(const Context& context) override;
+  Status SetBlocks(std::vector<uint32_t> blocks) override;
+  Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
+                                   const Context& context) override;
+
+ private:
+  class Sink;
+  // Bytes [begin, end) of the object in one request, whole blocks of what lies before the tail.
+  struct Piece {
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+
+  Result<Buffer> DoReadTail(const Context& context);
+  Result<std::vector<Buffer>> DoRead(const std::vector<Range>& ranges, const Context& context);
+  std::vector<Piece> Plan(const std::vector<Range>& ranges) const;
+  Status Fetch(const Piece& piece, const std::vector<uint32_t>& blocks,
+               const std::vector<Range>& ranges, std::vector<Buffer>& out, const Context& context);
+  Status Admit(const ObjectInfo& info);
+  std::string Version();
+  Error Changed(Error error, const Context& context) const;
+  template <typename T>
+  Result<T> Here(Result<T> result) const {
+    return About(reference_.coordinate, place_, std::move(result));
+  }
+
+  const Place place_;
+  const Reference reference_;
+  const FreightState& state_;
+  std::mutex mutex_;
+  std::string version_;  // Of the first response; empty before.
+  bool blocks_set_ = false;
+  std::vector<uint32_t> blocks_;
+};
+
+}  // namespace airfreight
