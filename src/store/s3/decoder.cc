@@ -56,9 +56,9 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     // key of ours is another's folder, so that it passes.
     {"ExistingObjectIsDirectory", ErrorCode::kUnavailable, true, ""},
     // The upload was completed or given up, by us or by whoever clears such things away. After a
-    // conflict of two writes AWS gives it up too (same page).
-    {"NoSuchUpload", ErrorCode::kUnavailable, false,
-     "the parts that were sent are gone, and have to be sent again"},
+    // conflict of two writes AWS gives it up too
+    // (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html).
+    {"NoSuchUpload", ErrorCode::kNotFound, false, ""},
     {"InvalidPart", ErrorCode::kInternal, false, ""},
     {"InvalidPartOrder", ErrorCode::kInternal, false, ""},
     {"EntityTooSmall", ErrorCode::kInternal, false, ""},
@@ -217,7 +217,8 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
     return error;
   }
   // If-Match on what is not there (API_PutObject.html, "If-Match").
-  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation)) {
+  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
+      service_code != "NoSuchUpload") {
     error.code = ErrorCode::kConditionFailed;
   }
 

@@ -91,27 +91,9 @@ class S3Upload final : public PartUpload {
     const auto response = client_->Execute(
         BuildCompleteUpload(full_key_, id_, document, condition, client_->options()), context,
         &answer, &answer);
-    if (!response) {
-      if (response.error().service_code == "NoSuchUpload") {
-        auto ours = FindOurs(info, context);
-        if (ours || ours.error().retryable) return ours;
-      }
-      return Fail(response.error());
-    }
+    if (!response) return Fail(response.error());
     AIRFREIGHT_ASSIGN_OR_RETURN(info.version, DecodeCompleteUpload(AsText(answer.view())));
     return info;
-  }
-
-  // The object that lies, if it is the one that this upload was to make.
-  Result<ObjectInfo> FindOurs(const ObjectInfo& wanted, const Context& context) {
-    AIRFREIGHT_ASSIGN_OR_RETURN(
-        const HttpResponse response,
-        client_->Execute(BuildHead(full_key_, client_->options()), context, nullptr, nullptr));
-    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo lies, DecodeInfo(key_, response));
-    if (lies.metadata.empty() || lies.metadata != wanted.metadata || lies.size != wanted.size) {
-      return Fail(ErrorCode::kNotFound, "another object");
-    }
-    return lies;
   }
 
   const std::shared_ptr<S3Client> client_;
