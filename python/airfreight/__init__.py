@@ -119,7 +119,12 @@ def __getattr__(name: str) -> Any:
             base_class()
             if name in globals():
                 return globals()[name]
-        value = getattr(import_module(f"airfreight.{module}"), name)
+            value = import_module("airfreight.backend").XComBackend
+        else:
+            from airfreight._imports import loading
+
+            with loading:
+                value = getattr(import_module(f"airfreight.{module}"), name)
     elif name == "__version__":
         from importlib.metadata import version
 

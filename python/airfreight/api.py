@@ -6,6 +6,8 @@ import itertools
 import os
 from typing import Any
 
+from airfreight import exchange, runtime, task
+from airfreight.errors import InvalidError
 from airfreight.reference import Reference
 
 # Numbers for objects without a name, one sequence for each task instance in this process. Taking
@@ -32,9 +34,6 @@ def put(value: Any, name: str | None = None, *, context: Any = None) -> Referenc
         TypeError: the value can't be kept exactly.
         Error: the store failed.
     """
-    from airfreight import exchange, runtime, task
-    from airfreight.errors import InvalidError
-
     found = context if context is not None else task.context()
     mine = task.running(found) if found is not None else None
     if mine is None:
@@ -88,8 +87,6 @@ def get(reference: Reference | dict[str, Any]) -> Any:
         InvalidError: the dict is not a reference.
         Error: the object is lost, damaged or not allowed to be read.
     """
-    from airfreight import exchange
-
     if type(reference) is dict:
         reference = Reference.from_dict(reference)
     if type(reference) is not Reference:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from airfreight import config, task  # noqa: F401 (task: watches for forks)
 from airfreight._airflow import base_class
+from airfreight._imports import loading
 
 if TYPE_CHECKING:
     BaseXCom = object
@@ -37,7 +38,8 @@ class XComBackend(BaseXCom):
         map_index: int | None = None,
     ) -> Any:
         """Returns what the row is to hold (Airflow 2.9 to 3.3). Called by keyword."""
-        from airfreight import exchange
+        with loading:
+            from airfreight import exchange
 
         return exchange.pack(
             value,
@@ -47,14 +49,16 @@ class XComBackend(BaseXCom):
     @staticmethod
     def deserialize_value(result: Any) -> Any:
         """Returns the value of a row. Nothing but `result.value` is there in every release."""
-        from airfreight import exchange
+        with loading:
+            from airfreight import exchange
 
         return exchange.unpack(result.value, result)
 
     @classmethod
     def store_value(cls, coordinate: Any, key: str, value: Any) -> Any:
         """As `serialize_value`, from Airflow 3.4 on."""
-        from airfreight import exchange
+        with loading:
+            from airfreight import exchange
 
         ti_id = None if coordinate.ti_id is None else str(coordinate.ti_id)
         return exchange.pack(
@@ -74,7 +78,8 @@ class XComBackend(BaseXCom):
     @classmethod
     def load_value(cls, stored: Any) -> Any:
         """As `deserialize_value`, from Airflow 3.4 on."""
-        from airfreight import exchange
+        with loading:
+            from airfreight import exchange
 
         return exchange.unpack(stored)
 
@@ -84,7 +89,8 @@ class XComBackend(BaseXCom):
 
         Never raises: Airflow calls it before a task runs again, and the task would not run.
         """
-        from airfreight import exchange
+        with loading:
+            from airfreight import exchange
 
         exchange.purge(getattr(xcom, "value", None))
 

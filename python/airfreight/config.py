@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from airfreight import _airflow, _checks
+from airfreight._imports import loading
 from airfreight.options import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ def parse(texts: Mapping[str, str], *, executor: str, home: str) -> Settings:
     """
     parsed, problems = _parse(texts, executor=executor, home=home)
     if problems or parsed is None:
-        from airfreight.errors import ConfigError
+        with loading:
+            from airfreight.errors import ConfigError
 
         raise ConfigError(" ".join(problems))
     return parsed

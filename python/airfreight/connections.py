@@ -9,6 +9,11 @@ from __future__ import annotations
 
 import time
 from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from airfreight._imports import loading
+from airfreight.errors import ConfigError
+from airfreight.options import BY_NAME
 
 #: Extras of an AWS connection that only the provider's hook understands.
 _HOOK_EXTRAS = (
@@ -38,8 +43,6 @@ def split(uri: str) -> tuple[str, str]:
     connection_id, at, bucket = authority.rpartition("@")
     if scheme != "s3" or not at:
         return "", uri
-    from urllib.parse import unquote
-
     return unquote(connection_id), f"{scheme}{separator}{bucket}{slash}{path}"
 
 
@@ -68,13 +71,14 @@ def resolve(connection_id: str) -> Resolved:
 
 
 def _connection(connection_id: str) -> Any:
-    try:
-        from airflow.sdk.bases.hook import BaseHook
-    except ModuleNotFoundError:
+    with loading:
         try:
-            from airflow.sdk import BaseHook
-        except ImportError:
-            from airflow.hooks.base import BaseHook
+            from airflow.sdk.bases.hook import BaseHook
+        except ModuleNotFoundError:
+            try:
+                from airflow.sdk import BaseHook
+            except ImportError:
+                from airflow.hooks.base import BaseHook
     try:
         return BaseHook.get_connection(connection_id)
     except Exception as error:
@@ -107,7 +111,8 @@ def _plain_settings(extra: dict[str, Any]) -> dict[str, str]:
 
 def _through_hook(connection_id: str, settings: dict[str, str]) -> Resolved:
     try:
-        from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
+        with loading:
+            from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
     except ImportError as error:
         raise _error(
             connection_id,
@@ -136,9 +141,6 @@ def _mapping(value: Any) -> dict[str, Any]:
 
 
 def _error(connection_id: str, problem: str) -> Exception:
-    from airfreight.errors import ConfigError
-    from airfreight.options import BY_NAME
-
     name = BY_NAME["store"].environment_name
     return ConfigError(
         f"The Airflow connection {connection_id!r}, which {name} names, {problem}. Create it in "

@@ -4,17 +4,27 @@ from __future__ import annotations
 
 import json
 import logging
+import uuid
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airfreight import _airflow, runtime, values
+from airfreight import _airflow, runtime, task, values
+from airfreight._imports import loading
 from airfreight.config import settings
-from airfreight.values import json_
+from airfreight.errors import (
+    CorruptError,
+    Error,
+    ForgedError,
+    InvalidError,
+    NewerFormatError,
+)
+from airfreight.reference import Reference
+from airfreight.values import Payload, human_bytes, json_
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
     from airfreight._core import Coordinate
-    from airfreight.values import Codec, Payload
+    from airfreight.values import Codec
 
 _log = logging.getLogger("airfreight")
 
@@ -75,8 +85,6 @@ class Address(NamedTuple):
 
 def new_write_id() -> str:
     """A name that no other write has."""
-    import uuid
-
     return uuid.uuid4().hex
 
 
@@ -120,8 +128,6 @@ def pack(value: Any, address: Address) -> Any:
 
 def _pack_by_default(value: Any, address: Address) -> Any:
     """Threshold -1: as the default backend, which has no notion of our references."""
-    from airfreight.reference import Reference
-
     if type(value) is Reference:
         return _pack_document(value, address, _ANY_SIZE)
     if _looks_like_ours(value):
@@ -141,7 +147,8 @@ def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
 
 def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
-    from airfreight.values import document
+    with loading:
+        from airfreight.values import document
 
     encoder = document.Encoder(_leaf, compression=settings().compression)
     try:
@@ -167,8 +174,6 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
 
 def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool) -> Any:
     """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
-    from airfreight.values import Payload, human_bytes
-
     row = _default(value)
     text = _serde_text(row, type(value)).encode()
     if not deep and (len(text) <= threshold or address.missing()):
@@ -186,7 +191,8 @@ def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool
 
 def _leaf(value: Any) -> str:
     """Serializes one object by Airflow's serializer, after making sure that it comes back."""
-    from airfreight.values.document import Unsupported
+    with loading:
+        from airfreight.values.document import Unsupported
 
     cls = type(value)
     if base := values.base_of(cls):
@@ -216,7 +222,8 @@ def _leaf(value: Any) -> str:
 
 
 def _by_airflow(value: Any, cls: type) -> str:
-    from airfreight.values.document import Unsupported
+    with loading:
+        from airfreight.values.document import Unsupported
 
     row = _default(value)
     text = _serde_text(row, cls)
@@ -240,7 +247,8 @@ def _serde_text(row: Any, cls: type) -> str:
     try:
         return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
-        from airfreight.values.document import Unsupported
+        with loading:
+            from airfreight.values.document import Unsupported
 
         raise Unsupported(cls) from error
 
@@ -278,7 +286,8 @@ def encode(value: Any) -> tuple[Payload, str, str, str]:
     Raises:
         TypeError: the value can't be kept exactly.
     """
-    from airfreight.values import document
+    with loading:
+        from airfreight.values import document
 
     codec = values.for_value(value)
     if codec is not None:
@@ -305,9 +314,6 @@ def put(
     content_type: str,
 ) -> str:
     """Writes a payload and returns the reference as JSON text."""
-    from airfreight import task
-    from airfreight.errors import Error
-
     attempt = task.attempt(
         address.dag or "",
         address.run or "",
@@ -347,8 +353,6 @@ def _keep(row: Any, address: Address) -> Any:
     """The value stays in the row: what this process sent to the store for it before has to go."""
     core = runtime.loaded()
     if core is not None and not address.missing():
-        from airfreight.errors import Error
-
         try:
             core.settle(address.coordinate())
         except Error as error:
@@ -361,8 +365,6 @@ def _keep(row: Any, address: Address) -> Any:
 
 def _require(address: Address, value: Any) -> None:
     if names := address.missing():
-        from airfreight.errors import InvalidError
-
         raise InvalidError(
             f"a value of type {type(value).__name__} goes to the store, and its object's key "
             "can't be "
@@ -420,8 +422,8 @@ def ours(stored: Any) -> dict[str, Any] | None:
 
 
 def _unpack_inline(fields: dict[str, Any]) -> Any:
-    from airfreight.errors import CorruptError, NewerFormatError
-    from airfreight.values import document
+    with loading:
+        from airfreight.values import document
 
     version = fields["_airfreight"]
     if type(version) is int and version > VERSION:
@@ -439,8 +441,6 @@ def _unpack_inline(fields: dict[str, Any]) -> Any:
 
 def follow(fields: dict[str, Any]) -> Any:
     """Returns the value that a reference leads to."""
-    from airfreight.errors import CorruptError, Error, NewerFormatError
-
     kind = fields.get("_xcom_type")
     _check_consistency(fields, kind)
     text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
@@ -469,8 +469,8 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
 
     An edited `_xcom_type` would otherwise give the bytes of a frame as the value.
     """
-    from airfreight.errors import ForgedError
-    from airfreight.values import document
+    with loading:
+        from airfreight.values import document
 
     uri = fields.get("uri")
     if not isinstance(kind, str) or not isinstance(uri, str):
@@ -493,8 +493,8 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
 
 
 def _decode(kind: Any, data: memoryview) -> Any:
-    from airfreight.errors import NewerFormatError, UnsupportedError
-    from airfreight.values import document
+    with loading:
+        from airfreight.values import document
 
     if kind == SERDE_TYPE:
         return _unleaf(str(data, "utf-8"))
@@ -503,13 +503,7 @@ def _decode(kind: Any, data: memoryview) -> Any:
     codec = values.for_type(kind) if isinstance(kind, str) else None
     if codec is None:
         raise NewerFormatError(f"the object is a {kind!r}, which this release does not know.")
-    try:
-        return codec.decode(data)
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(
-            f"a {kind} can't be read here because {error.name} is not installed in this "
-            "environment."
-        ) from error
+    return codec.decode(data)
 
 
 def _unleaf(text: str) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from airfreight.errors import InvalidError
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -33,8 +35,6 @@ class Reference:
         Raises:
             InvalidError: the dict is not a reference.
         """
-        from airfreight.errors import InvalidError
-
         missing = [name for name in _NEEDED if name not in fields]
         if missing:
             raise InvalidError(f"not a reference: it has no {missing[0]!r}")

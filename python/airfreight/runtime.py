@@ -6,6 +6,12 @@ import os
 import time
 from typing import TYPE_CHECKING
 
+from airfreight import connections
+from airfreight._imports import loading
+from airfreight.config import settings
+from airfreight.errors import ConfigError, InvalidError
+from airfreight.options import OPTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -76,13 +82,8 @@ def coordinate(
 
 
 def _make() -> tuple[Freight, float]:
-    from airfreight.config import settings
-    from airfreight.options import OPTIONS
-
     current = settings()
     _core = _load()
-    from airfreight import connections
-
     expires = float("inf")
     stores: list[tuple[str, str, Mapping[str, str]]] = []
     for position, uri in enumerate((current.store, *current.read_also)):
@@ -102,8 +103,6 @@ def _make() -> tuple[Freight, float]:
             expires = min(expires, found.expires)
         store_settings |= current.store_settings.get(scheme, {})
         stores.append((name, bare, store_settings))
-    from airfreight.errors import ConfigError, InvalidError
-
     try:
         made = _core.Freight(
             stores,
@@ -119,7 +118,8 @@ def _make() -> tuple[Freight, float]:
 
 def _load() -> _Core:
     try:
-        from airfreight import _core
+        with loading:
+            from airfreight import _core
     except ImportError as error:
         raise ImportError(
             f"Airfreight's native core can't be loaded in this environment: {error}. Install "

@@ -9,6 +9,8 @@ import os
 import sys
 from typing import Any, NamedTuple
 
+from airfreight._imports import loading
+
 # Where Airflow keeps the stack of contexts: 3.x, 2.x. Looked up in sys.modules only, because in a
 # process that runs a task they are there.
 _CONTEXT_STACKS = (
@@ -142,7 +144,8 @@ def _from_process(dag: str, run: str, task: str) -> Attempt:
 def process_start_micros() -> int:
     """When this process began, microseconds since 1970; 0 where it can't be told."""
     try:
-        import psutil  # A dependency of Airflow.
+        with loading:
+            import psutil  # A dependency of Airflow.
 
         return int(psutil.Process().create_time() * 1_000_000)
     except Exception:  # noqa: BLE001 (not there, or not allowed to look)

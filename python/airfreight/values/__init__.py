@@ -6,7 +6,11 @@ Types are found by name, so that no library is imported to look at a value.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+from airfreight._imports import loading
+from airfreight.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,13 +80,17 @@ def class_name(cls: type) -> str:
 
 
 def for_value(value: Any) -> Codec | None:
-    """The codec of a value that always goes to the store; None for all others."""
+    """The codec of a value that always goes to the store; None for all others.
+
+    Raises:
+        UnsupportedError: the codec needs a library that is not there.
+    """
     module = _BY_CLASS.get(class_name(type(value)))
     return _load(module) if module is not None else None
 
 
 def for_type(name: str) -> Codec | None:
-    """The codec of an `_xcom_type`; None when this release has none."""
+    """The codec of an `_xcom_type`; None when this release has none. Raises as `for_value`."""
     module = _BY_TYPE.get(name)
     return _load(module) if module is not None else None
 
@@ -111,9 +119,16 @@ def base_of(cls: type) -> str:
 
 
 def _load(module: str) -> Codec:
-    from importlib import import_module
-
-    codec: Codec = import_module(f"airfreight.values.{module}")
+    name = f"airfreight.values.{module}"
+    try:
+        with loading:
+            codec: Codec = import_module(name)
+    except ModuleNotFoundError as error:
+        kind = next(kind for kind, its in _BY_TYPE.items() if its == module)
+        raise UnsupportedError(
+            f"a {kind} can't be kept or read here, because {error.name} is not installed in this "
+            "environment."
+        ) from error
     return codec
 
 

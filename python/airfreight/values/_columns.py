@@ -10,14 +10,14 @@ import base64
 import datetime
 import decimal
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from airfreight._imports import loading
 from airfreight.values import document
-
-if TYPE_CHECKING:
-    import numpy as np
-    import pandas as pd
-    import pyarrow as pa
 
 #: The dtypes of numpy that Parquet keeps: kind letters of numpy.dtype.kind.
 _NUMPY_KINDS = "biufmM"
@@ -70,9 +70,6 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
     Raises:
         Refused: it can't be kept exactly.
     """
-    import numpy as np
-    import pandas as pd
-
     dtype = series.dtype
     spec: dict[str, Any] = {"dtype": str(dtype)}
     if isinstance(dtype, np.dtype):
@@ -82,8 +79,6 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
     if isinstance(dtype, pd.CategoricalDtype):
         return _categorical_column(series, dtype, spec)
     if isinstance(dtype, pd.DatetimeTZDtype):
-        import pyarrow as pa
-
         spec["kind"] = "zoned"
         spec["unit"] = dtype.unit
         spec["zone"] = pack_zone(dtype.tz)
@@ -91,31 +86,23 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
         values = series.array.asi8
         return Column(spec, pa.timestamp(dtype.unit, "UTC"), values, 8)
     if isinstance(dtype, pd.StringDtype):
-        import pyarrow as pa
-
         spec["kind"] = "string"
         spec["storage"] = str(dtype.storage)
         spec["na"] = "na" if getattr(dtype, "na_value", pd.NA) is pd.NA else "nan"
         array = series.array
         return Column(spec, pa.large_string(), array, _text_bytes(array, series))
     if str(dtype) in _MASKED:
-        import pyarrow as pa
-
         spec["kind"] = "masked"
         array = series.array
         return Column(
             spec, pa.from_numpy_dtype(dtype.numpy_dtype), array, dtype.numpy_dtype.itemsize + 0.125
         )
     if isinstance(dtype, pd.PeriodDtype):
-        import pyarrow as pa
-
         spec["kind"] = "period"
         if pd.api.types.pandas_dtype(str(dtype)) != dtype:
             raise Refused(f"its dtype {dtype} has a frequency that its name does not tell")
         return Column(spec, pa.int64(), series.array.asi8, 8)
     if isinstance(dtype, pd.IntervalDtype):
-        import pyarrow as pa
-
         spec["kind"] = "interval"
         spec["closed"] = dtype.closed
         ends = [make_column(pd.Index(end)) for end in (series.array.left, series.array.right)]
@@ -133,9 +120,6 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
 
 def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
     """The Arrow array of some rows."""
-    import numpy as np
-    import pyarrow as pa
-
     kind = column.spec["kind"]
     if kind == "interval":
         ends = [to_arrow(end, start, stop) for end in column.values]
@@ -157,9 +141,6 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
 
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     """The inverse: an array of numpy or of pandas that owns its memory and may be written to."""
-    import numpy as np
-    import pandas as pd
-
     kind = spec["kind"]
     if kind == "numpy":
         return _numpy_from(chunks, np.dtype(spec["dtype"]))
@@ -199,8 +180,6 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
 
 
 def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Column:
-    import pyarrow as pa
-
     if dtype.kind not in _NUMPY_KINDS or not dtype.isnative:
         hint = ""
         if dtype.kind == "c":
@@ -223,8 +202,6 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
 
 
 def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
-    import numpy as np
-
     # Chunk by chunk into memory that is pandas' own: Arrow lends its arrays read-only, and joining
     # them first would be a copy more. (Seconds come back as milliseconds: Parquet has no seconds.)
     array: Any = np.empty(len(chunks), dtype=dtype)
@@ -236,8 +213,6 @@ def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
 
 
 def _field(chunks: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    import pyarrow as pa
-
     return pa.chunked_array(
         [chunk.field(name) for chunk in chunks.chunks], type=chunks.type.field(name).type
     )
@@ -263,9 +238,6 @@ def _sampled_bytes(values: Any) -> float:
 
 
 def _string_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
-    import numpy as np
-    import pandas as pd
-
     if spec["na"] == "na":
         dtype = pd.StringDtype(spec["storage"])
     else:
@@ -281,8 +253,6 @@ def _string_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
 
 
 def _categorical_column(series: Any, dtype: pd.CategoricalDtype, spec: dict[str, Any]) -> Column:
-    import pyarrow as pa
-
     from airfreight.values._labels import pack_index
 
     spec["kind"] = "categorical"
@@ -301,8 +271,6 @@ def _categorical_column(series: Any, dtype: pd.CategoricalDtype, spec: dict[str,
 
 
 def _arrow_column(series: Any, dtype: pd.ArrowDtype, spec: dict[str, Any]) -> Column:
-    import pyarrow as pa
-
     arrow = dtype.pyarrow_dtype
     text = str(arrow)
     try:
@@ -319,8 +287,6 @@ def _arrow_column(series: Any, dtype: pd.ArrowDtype, spec: dict[str, Any]) -> Co
 
 def _arrow_type(text: str) -> pa.DataType:
     """The Arrow types that Parquet gives back, or that a cast makes again without loss."""
-    import pyarrow as pa
-
     simple = {
         str(kind): kind
         for kind in (
@@ -342,8 +308,6 @@ def _arrow_type(text: str) -> pa.DataType:
 
 def _object_column(series: Any, spec: dict[str, Any]) -> Column:
     """A column of Python objects: kept when all of them are of one type that Arrow gives back."""
-    import pandas as pd
-
     values = series.to_numpy()
     items = values.tolist()
     kinds = set(map(type, items))
@@ -384,8 +348,6 @@ def _mixed(kinds: set[type]) -> str:
 
 
 def _object_type(kind: type, items: list[Any], values: Any) -> tuple[str, pa.DataType, float]:
-    import pyarrow as pa
-
     if kind is str:
         return "string", pa.large_string(), _sampled_bytes(values)
     if kind is type(None):
@@ -418,8 +380,6 @@ def _object_type(kind: type, items: list[Any], values: Any) -> tuple[str, pa.Dat
 
 def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType:
     """Arrow gives all decimals of a column one number of places, so they must have it already."""
-    import pyarrow as pa
-
     places = set()
     digits = 1
     for item in items:
@@ -438,9 +398,6 @@ def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType:
 
 
 def _object_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[Any, Any]:
-    import numpy as np
-    import pandas as pd
-
     kind = spec["arrow"]
     if kind in ("string", "bytes"):
         array = _numpy_from(chunks, np.dtype(object))
@@ -478,7 +435,8 @@ def unpack_zone(packed: Any) -> datetime.tzinfo:
     """The inverse. A zone of pytz comes back as the standard library's where pytz is not there."""
     if isinstance(packed, list) and packed[0] in ("pytz", "pytz-fixed"):
         try:
-            import pytz
+            with loading:
+                import pytz
         except ModuleNotFoundError:
             if packed[0] == "pytz-fixed":
                 return datetime.timezone(datetime.timedelta(minutes=packed[1]))
@@ -494,8 +452,6 @@ def unpack_zone(packed: Any) -> datetime.tzinfo:
 
 def to_base64(array: pa.Array) -> str:
     """An Arrow array as text, for the file's metadata."""
-    import pyarrow as pa
-
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([array], names=["v"])
     with pa.ipc.new_stream(sink, batch.schema) as writer:
@@ -505,7 +461,5 @@ def to_base64(array: pa.Array) -> str:
 
 def from_base64(text: str) -> pa.ChunkedArray:
     """The inverse."""
-    import pyarrow as pa
-
     with pa.ipc.open_stream(base64.b64decode(text, validate=True)) as reader:
         return reader.read_all().column(0)

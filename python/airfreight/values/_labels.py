@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
 from airfreight.values import document
 from airfreight.values._columns import (
     Refused,
@@ -17,8 +21,6 @@ from airfreight.values._columns import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-
 
 def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
     """Describes an index; with its labels when `inline`, else they lie in columns of the file.
@@ -26,9 +28,6 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
     Raises:
         Refused: it can't be kept exactly.
     """
-    import numpy as np
-    import pandas as pd
-
     packed: dict[str, Any] = {"names": _names(index)}
     if type(index) is pd.RangeIndex:
         return packed | {"range": [index.start, index.stop, index.step]}
@@ -56,8 +55,6 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
 
 def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Index[Any]:
     """The inverse; `arrays` are the index's columns when it was not packed inline."""
-    import pandas as pd
-
     names = document.from_json(packed["names"])
     if "range" in packed:
         start, stop, step = packed["range"]
@@ -81,9 +78,6 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
 
 def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
     """The labels of one level, missing ones included, of a dtype that holds all of them."""
-    import numpy as np
-    import pandas as pd
-
     values = index.get_level_values(level)
     labels = index.levels[level]
     if values.dtype == labels.dtype or not isinstance(labels.dtype, np.dtype):
@@ -100,8 +94,6 @@ def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
 
 
 def _dtypes(index: pd.Index[Any]) -> list[Any]:
-    import pandas as pd
-
     if isinstance(index, pd.MultiIndex):
         return [level.dtype for level in index.levels]
     return [index.dtype]
@@ -116,8 +108,6 @@ def _names(index: pd.Index[Any]) -> Any:
 
 def _labels(index: pd.Index[Any]) -> dict[str, Any]:
     """One level: objects as a document, everything else by way of Arrow."""
-    import pandas as pd
-
     column = None if index.dtype == object else make_column(index)
     if column is None or isinstance(index.dtype, pd.StringDtype):
         try:
@@ -134,11 +124,7 @@ def _labels(index: pd.Index[Any]) -> dict[str, Any]:
 
 def _unlabels(packed: dict[str, Any]) -> Any:
     if "objects" in packed:
-        import numpy as np
-
         if "spec" in packed:
-            import pyarrow as pa
-
             texts = [
                 text if isinstance(text, str) else None
                 for text in document.from_json(packed["objects"])
@@ -155,8 +141,6 @@ def _unlabels(packed: dict[str, Any]) -> Any:
 
 
 def _freq(freq: Any) -> str:
-    import pandas as pd
-
     text: str = freq.freqstr
     try:
         same = pd.tseries.frequencies.to_offset(text) == freq

@@ -11,9 +11,14 @@ import datetime
 import decimal
 import json
 import math
+import pickle
 import uuid
+import zoneinfo
 from typing import TYPE_CHECKING, Any
 
+from airfreight._imports import loading
+from airfreight.errors import Error, NewerFormatError
+from airfreight.reference import Reference
 from airfreight.values import Payload, class_name, embed, for_type, human_bytes
 from airfreight.values.json_ import (
     MARKERS,
@@ -265,15 +270,11 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
             raise ValueError("a value that was left to Airflow, where no Airflow is")
         return leaf(_typed(content, str))
     if tag == "~ref":
-        from airfreight.reference import Reference
-
         return Reference.from_dict(_typed(content, dict))
     if tag == "~value":
         return _unembed(content)
     decoder = _DECODERS.get(tag)
     if decoder is None:
-        from airfreight.errors import NewerFormatError
-
         raise NewerFormatError(f"a document has the tag {tag!r}, which this release does not know")
     try:
         return decoder(content, leaf)
@@ -283,8 +284,6 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
 
 def _unembed(content: Any) -> Any:
     """A value that has a codec of its own."""
-    from airfreight.errors import Error, NewerFormatError, UnsupportedError
-
     name, text = _items(content, str, 2)
     codec = for_type(name)
     if codec is None:
@@ -294,11 +293,6 @@ def _unembed(content: Any) -> Any:
         return codec.decode(memoryview(data))
     except Error:
         raise
-    except ModuleNotFoundError as error:
-        raise UnsupportedError(
-            f"a {name} inside a document can't be read here because {error.name} is not installed "
-            "in this environment."
-        ) from error
     except Exception as error:  # whatever a library says of bytes that it can't read
         raise ValueError(
             f"a document's tag ~value has a wrong content ({type(error).__name__}: {error})"
@@ -390,8 +384,6 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
         return ["fixed", offset // _MICROSECOND, shown]
     key = getattr(zone, "key", None)
     if name == "zoneinfo.ZoneInfo" and isinstance(key, str):
-        import pickle
-
         try:
             zone.__reduce__()
         except pickle.PicklingError:
@@ -416,8 +408,6 @@ def unpack_zone(content: Any) -> datetime.tzinfo | None:
             return datetime.timezone(offset)
         return datetime.timezone(offset, _typed(from_json(label), str))
     if kind == "iana":
-        import zoneinfo
-
         (key,) = rest
         return zoneinfo.ZoneInfo(_typed(key, str))
     raise ValueError(f"unknown kind of time zone {kind!r}")
@@ -446,7 +436,8 @@ def _undecimal(content: Any, _: LeafReader | None) -> decimal.Decimal:
 
 
 def _numpy_scalar(value: Any) -> list[str] | None:
-    import numpy as np
+    with loading:
+        import numpy as np
 
     if not isinstance(value, np.generic):
         return None  # An array.
@@ -480,7 +471,8 @@ def _utf32(dtype: Any) -> str:
 
 
 def _unnumpy(content: Any, _: LeafReader | None) -> Any:
-    import numpy as np
+    with loading:
+        import numpy as np
 
     text, data = _typed(content, list)
     dtype = np.dtype(_typed(text, str))

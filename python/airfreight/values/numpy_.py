@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import inspect
 import io
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
 
 from airfreight.values import Payload, human_bytes
-
-if TYPE_CHECKING:
-    import numpy as np
 
 TYPE = "numpy.ndarray"
 EXTENSION = "npy"
@@ -29,9 +29,6 @@ def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
     Raises:
         TypeError: the array holds Python objects.
     """
-    import numpy as np
-    from numpy.lib import format as npy
-
     dtype = value.dtype
     if dtype.hasobject:
         where = "" if dtype.names is None else " in a field"
@@ -89,9 +86,6 @@ def encode(value: np.ndarray[Any, Any], _compression: str = "", /) -> Payload:
 
 def decode(data: memoryview) -> Any:
     """Decodes to an array that lives in the memory of the view, writable when that is."""
-    import numpy as np
-    from numpy.lib import format as npy
-
     # The header is small; the body is not to be copied.
     head = io.BytesIO(data[: min(len(data), _MAX_HEADER)])
     version = npy.read_magic(head)

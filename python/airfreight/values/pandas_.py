@@ -12,6 +12,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as is_
+
+from airfreight._imports import loading
+from airfreight.errors import NewerFormatError
 from airfreight.values import Payload, document, human_bytes
 from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
 from airfreight.values._labels import level_values, pack_index, unpack_index
@@ -19,8 +27,6 @@ from airfreight.values._labels import level_values, pack_index, unpack_index
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import pandas as pd
-    import pyarrow as pa
 
 TYPE = "pandas.DataFrame"
 EXTENSION = "parquet"
@@ -49,9 +55,8 @@ def encode(value: pd.DataFrame, compression: str = "snappy", /) -> Payload:
     Raises:
         TypeError: a part of it can't be kept exactly; names the column and the reason.
     """
-    import pandas as pd
-
-    from airfreight._core import Sink
+    with loading:
+        from airfreight._core import Sink
 
     if type(value) is not pd.DataFrame:
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
@@ -73,10 +78,6 @@ def encode(value: pd.DataFrame, compression: str = "snappy", /) -> Payload:
 
 def decode(data: memoryview) -> pd.DataFrame:
     """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
-    import pandas as pd
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     # The footer may hold more than pyarrow's 100 MB of text (long attrs, a million categories): its
     # bytes are verified by now, so that its limits against hostile files do not serve here.
     file = pq.ParquetFile(
@@ -89,8 +90,6 @@ def decode(data: memoryview) -> pd.DataFrame:
         raise ValueError("the Parquet file has no metadata of Airfreight's")
     metadata = json.loads(raw)
     if metadata["version"] > VERSION:
-        from airfreight.errors import NewerFormatError
-
         raise NewerFormatError(
             f"the frame was written in version {metadata['version']}; this release reads up to "
             f"{VERSION}."
@@ -117,8 +116,6 @@ def decode(data: memoryview) -> pd.DataFrame:
 
 def _plan(frame: pd.DataFrame) -> tuple[list[Column], list[Column], dict[str, Any]]:
     """How each column and index level is kept, and what the file's metadata says of it."""
-    import pandas as pd
-
     columns = []
     for position, label in enumerate(frame.columns):
         try:
@@ -164,9 +161,6 @@ def _write(
     sink: Any,
     compression: str,
 ) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     rows = len(frame)
     schema = pa.schema(
         [
@@ -223,8 +217,6 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
     try:
         return to_arrow(column, start, stop)
     except Exception as error:
-        import pyarrow as pa
-
         if not isinstance(error, (pa.ArrowException, TypeError, ValueError, OverflowError)):
             raise
         count = frame.shape[1]
@@ -241,9 +233,6 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
 
 def _repeating(frame: pd.DataFrame, columns: Sequence[Column], schema: pa.Schema) -> list[str]:
     """The fields that a dictionary makes smaller: building one for unique values is time lost."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows = len(frame)
     # Of a small frame a part, since a wrong guess costs little there and counting is not free.
     size = min(rows, _SAMPLE_ROWS, max(_MIN_SAMPLE_ROWS, rows // 16))
@@ -266,8 +255,6 @@ def _repeating(frame: pd.DataFrame, columns: Sequence[Column], schema: pa.Schema
 
 def _is_integer(kind: pa.DataType) -> bool:
     """Whether Parquet keeps a type as integers of 32 or 64 bits."""
-    import pyarrow.types as is_
-
     return bool(is_.is_integer(kind) or is_.is_temporal(kind))
 
 
