@@ -14,8 +14,9 @@ from airfreight._imports import loading
 
 if TYPE_CHECKING:
     BaseXCom = object
+    _AIRFLOW_2 = False
 else:
-    BaseXCom, _ = base_class()
+    BaseXCom, _AIRFLOW_2 = base_class()
 
 
 class XComBackend(BaseXCom):
@@ -93,6 +94,95 @@ class XComBackend(BaseXCom):
             from airfreight import exchange
 
         exchange.purge(getattr(xcom, "value", None))
+
+    if not _AIRFLOW_2:
+        # Airflow 2 does not call methods of these names.
+
+        @classmethod
+        def get_one(cls, **asked: Any) -> Any:
+            """Returns the value of one row; arguments as in the base class."""
+            if cls._decodes_itself():
+                return super().get_one(**asked)
+            with loading:
+                from airfreight import rows
+
+            return rows.get_one(asked)
+
+        @classmethod
+        def get_all(cls, **asked: Any) -> Any:
+            """Returns the values of all instances of a task, whose objects are fetched together."""
+            if cls._decodes_itself():
+                return super().get_all(**asked)
+            with loading:
+                from airfreight import rows
+
+            return rows.get_all(asked)
+
+    if hasattr(BaseXCom, "aget_one") or TYPE_CHECKING:
+        # Airflow 3.3. What the base class does here, it does on the event loop.
+
+        @classmethod
+        async def aget_one(cls, **asked: Any) -> Any:
+            """As `get_one`; transfers and decoding go on in a thread."""
+            if cls._decodes_itself():
+                return await super().aget_one(**asked)
+            with loading:
+                from airfreight import rows
+
+            return await rows.aget_one(asked)
+
+        @classmethod
+        async def aget_all(cls, **asked: Any) -> Any:
+            """As `get_all`; transfers and decoding go on in threads."""
+            if cls._decodes_itself():
+                return await super().aget_all(**asked)
+            with loading:
+                from airfreight import rows
+
+            return await rows.aget_all(asked)
+
+    if hasattr(BaseXCom, "_abuild_set_message"):
+        # From Airflow 3.4 on pushes are in a thread already; the connections are still to be had.
+
+        @classmethod
+        async def _abuild_set_message(cls, *args: Any, **kwargs: Any) -> Any:
+            with loading:
+                from airfreight import runtime
+
+            await runtime.prepare()
+            return await super()._abuild_set_message(*args, **kwargs)
+
+    elif hasattr(BaseXCom, "aset") or TYPE_CHECKING:
+
+        @classmethod
+        async def aset(cls, key: str, value: Any, **where: Any) -> None:
+            """Writes a row; encoding and transfer go on in a thread. Arguments as in the base."""
+            if cls._encodes_itself():
+                return await super().aset(key, value, **where)
+            with loading:
+                from airfreight import exchange, rows
+
+            address = exchange.Address(
+                where.get("dag_id"),
+                where.get("run_id"),
+                where.get("task_id"),
+                key,
+                map_index=where.get("map_index", -1),
+            )
+            return await rows.aset(key, value, address, where)
+
+    @classmethod
+    def _decodes_itself(cls) -> bool:
+        """Whether a subclass has its own idea of what a row means."""
+        ours = XComBackend
+        return (
+            cls.deserialize_value is not ours.deserialize_value
+            or cls.load_value.__func__ is not ours.load_value.__func__  # type: ignore[attr-defined]
+        )
+
+    @classmethod
+    def _encodes_itself(cls) -> bool:
+        return cls.serialize_value is not XComBackend.serialize_value
 
 
 config.check()

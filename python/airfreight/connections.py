@@ -7,12 +7,14 @@ takes longer than most transfers.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from airfreight import _threads
 from airfreight._imports import loading
-from airfreight.errors import ConfigError
+from airfreight.errors import ConfigError, InvalidError
 from airfreight.options import BY_NAME
 
 #: Extras of an AWS connection that only the provider's hook understands.
@@ -27,6 +29,10 @@ _HOOK_EXTRAS = (
 #: Frozen credentials of a refreshing kind are asked for again after this long: well within the
 #: shortest session that AWS STS gives (15 minutes, docs.aws.amazon.com/STS/latest/APIReference).
 _REFRESH_SECONDS = 300.0
+
+
+class BusyError(InvalidError):
+    """Airflow can't be asked from this thread now."""
 
 
 class Resolved(NamedTuple):
@@ -51,12 +57,30 @@ def resolve(connection_id: str) -> Resolved:
 
     Raises:
         ConfigError: there is none of that id, or it can't be used. Never other credentials instead.
+        BusyError: called on the thread of an event loop that is itself talking to Airflow.
     """
     connection = _connection(connection_id)
-    extra: dict[str, Any] = connection.extra_dejson or {}
+    return _resolved(connection_id, connection, connection.extra_dejson or {})
+
+
+async def aresolve(connection_id: str) -> Resolved:
+    """As `resolve`, from an event loop, where a synchronous question may not be asked."""
+    hook = _base_hook()
+    if not hasattr(hook, "aget_connection"):
+        return await _threads.run(resolve, connection_id)
+    try:
+        connection = await hook.aget_connection(connection_id)
+    except Exception as error:
+        raise _error(connection_id, f"was not found ({type(error).__name__})") from error
+    extra = getattr(connection, "aextra_dejson", None)
+    parsed = connection.extra_dejson if extra is None else await extra()
+    return await _threads.run(_resolved, connection_id, connection, parsed or {})
+
+
+def _resolved(connection_id: str, connection: Any, extra: dict[str, Any]) -> Resolved:
     settings = _plain_settings(extra)
     if any(extra.get(name) for name in _HOOK_EXTRAS):
-        return _through_hook(connection_id, settings)
+        return _through_hook(connection_id, connection, settings)
     key = connection.login or extra.get("aws_access_key_id")
     secret = connection.password or extra.get("aws_secret_access_key")
     if bool(key) != bool(secret):
@@ -70,7 +94,7 @@ def resolve(connection_id: str) -> Resolved:
     return Resolved(settings, float("inf"))
 
 
-def _connection(connection_id: str) -> Any:
+def _base_hook() -> Any:
     with loading:
         try:
             from airflow.sdk.bases.hook import BaseHook
@@ -79,9 +103,26 @@ def _connection(connection_id: str) -> Any:
                 from airflow.sdk import BaseHook
             except ImportError:
                 from airflow.hooks.base import BaseHook
+    return BaseHook
+
+
+def _connection(connection_id: str) -> Any:
     try:
-        return BaseHook.get_connection(connection_id)
-    except Exception as error:
+        return _base_hook().get_connection(connection_id)
+    except BaseException as error:
+        # Not an Exception: airflow/sdk/execution_time/comms.py, DeadlockImminentError. The
+        # triggerer's own kind of supervisor raises RuntimeError (jobs/triggerer_job_runner.py).
+        if type(error).__name__ == "DeadlockImminentError" or (
+            isinstance(error, RuntimeError) and asyncio._get_running_loop() is not None
+        ):
+            raise BusyError(
+                f"the Airflow connection {connection_id!r} can't be asked for here: this is the "
+                "thread of an event loop that is itself waiting for Airflow. Push and pull with "
+                "`await ti.axcom_push(…)` and `await ti.axcom_pull(…)`, or in a thread with "
+                "`await asyncio.to_thread(…)`"
+            ) from error
+        if not isinstance(error, Exception):
+            raise
         raise _error(connection_id, f"was not found ({type(error).__name__})") from error
 
 
@@ -109,7 +150,7 @@ def _plain_settings(extra: dict[str, Any]) -> dict[str, str]:
     return settings
 
 
-def _through_hook(connection_id: str, settings: dict[str, str]) -> Resolved:
+def _through_hook(connection_id: str, connection: Any, settings: dict[str, str]) -> Resolved:
     try:
         with loading:
             from airflow.providers.amazon.aws.hooks.base_aws import AwsBaseHook
@@ -120,6 +161,8 @@ def _through_hook(connection_id: str, settings: dict[str, str]) -> Resolved:
             "needed in this environment",
         ) from error
     hook = AwsBaseHook(aws_conn_id=connection_id, client_type="s3")
+    # It would ask Airflow once more, and that may not be asked from everywhere.
+    hook.get_connection = lambda _: connection
     try:
         credentials = hook.get_session().get_credentials()
         frozen = credentials.get_frozen_credentials() if credentials is not None else None

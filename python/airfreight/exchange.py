@@ -23,6 +23,8 @@ from airfreight.values import Payload, human_bytes, json_
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airfreight._core import Coordinate
     from airfreight.values import Codec
 
@@ -386,10 +388,13 @@ def _row(row: dict[str, Any]) -> Any:
 # --- Pull -----------------------------------------------------------------------------------------
 
 
-def unpack(stored: Any, result: Any = None) -> Any:
-    """Returns the value of a row, ours or not.
+def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any:
+    """Returns the value of a row.
 
-    `result` is what Airflow gave `deserialize_value`, for the base class.
+    Args:
+        stored: the row's value.
+        result: what Airflow gave `deserialize_value`, for the base class.
+        asked: what the row has to be about, as far as the caller says.
 
     Raises:
         Error: the object is lost, damaged or not allowed to be read; never a reference instead.
@@ -401,7 +406,34 @@ def unpack(stored: Any, result: Any = None) -> Any:
         )
     if fields["_xcom_backend"] == "inline":
         return _unpack_inline(fields)
-    return follow(fields)
+    return follow(fields, asked)
+
+
+def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
+    """Returns the values of rows in their order; the objects among them are fetched together.
+
+    Raises as `unpack` does, for the first row for which it would.
+    """
+    references = {
+        position: fields
+        for position, stored in enumerate(rows)
+        if (fields := ours(stored)) is not None and fields["_xcom_backend"] != "inline"
+    }
+    fetched = dict(zip(references, fetch(list(references.values()), asked), strict=True))
+    values_: list[Any] = []
+    for position, stored in enumerate(rows):
+        if position not in references:
+            values_.append(unpack(stored))
+            continue
+        # The bytes go as soon as their value is there.
+        values_.append(decode(references[position], fetched.pop(position)))
+    return values_
+
+
+def needs_store(stored: Any) -> bool:
+    """Whether the value of a row lies elsewhere."""
+    fields = ours(stored)
+    return fields is not None and fields["_xcom_backend"] != "inline"
 
 
 def ours(stored: Any) -> dict[str, Any] | None:
@@ -439,16 +471,32 @@ def _unpack_inline(fields: dict[str, Any]) -> Any:
         raise CorruptError(f"the row holds a damaged document: {error}") from error
 
 
-def follow(fields: dict[str, Any]) -> Any:
+def follow(fields: dict[str, Any], asked: Address | None = None) -> Any:
     """Returns the value that a reference leads to."""
-    kind = fields.get("_xcom_type")
-    _check_consistency(fields, kind)
-    text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    text = _checked(fields, asked)
     try:
         data = runtime.freight().get(text)
     except Error as error:
         error.name_xcom(fields)
         raise
+    return decode(fields, data)
+
+
+def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) -> list[Any]:
+    """Returns the bytes, or the error, of each reference, many at a time."""
+    texts = [_checked(fields, asked) for fields in references]
+    if not texts:
+        return []
+    return runtime.freight().get_many(texts)
+
+
+def decode(fields: dict[str, Any], data: Any) -> Any:
+    """Makes the value of an object's bytes, or raises what came in place of them."""
+    if isinstance(data, BaseException):
+        if isinstance(data, Error):
+            data.name_xcom(fields)
+        raise data
+    kind = fields.get("_xcom_type")
     try:
         return _decode(kind, data)
     except (NewerFormatError, ImportError) as error:
@@ -462,6 +510,39 @@ def follow(fields: dict[str, Any]) -> Any:
         )
         wrong.name_xcom(fields)
         raise wrong from error
+
+
+def _checked(fields: dict[str, Any], asked: Address | None) -> str:
+    """The JSON text of a reference that does not contradict itself, nor the question."""
+    try:
+        _check_consistency(fields, fields.get("_xcom_type"))
+        if asked is not None:
+            _check_answer(fields, asked)
+    except Error as error:
+        error.name_xcom(fields)
+        raise
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _check_answer(fields: dict[str, Any], asked: Address) -> None:
+    """Raises ForgedError when the reference in a row belongs to another row.
+
+    Whoever may write rows (through Airflow's REST API, for one) could otherwise have a task read
+    any object of the store.
+    """
+    for name, wanted, member in (
+        ("dag", asked.dag, "dag"),
+        ("run", asked.run, "run"),
+        ("task", asked.task, "task"),
+        ("key", asked.key, "key"),
+        ("map index", asked.map_index, "map"),
+    ):
+        found = fields.get(member)
+        if wanted is not None and found is not None and found != wanted:
+            raise ForgedError(
+                f"the row of {name} {wanted!r} holds the reference of {name} {found!r}: it was "
+                "copied there from another row"
+            )
 
 
 def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
@@ -488,7 +569,6 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
         )
     else:
         return
-    wrong.name_xcom(fields)
     raise wrong
 
 

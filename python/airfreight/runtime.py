@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from airfreight import connections
+from airfreight import _threads, connections
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.errors import ConfigError, InvalidError
@@ -14,6 +14,7 @@ from airfreight.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TypeGuard
 
     from airfreight._core import Coordinate, Freight
 
@@ -33,16 +34,45 @@ def freight() -> Freight:
         ConfigError: a setting is wrong.
         ImportError: the native library can't be loaded here.
     """
-    pid = os.getpid()
-    entry = _freights.get(pid)
-    if entry is not None and time.time() < entry[1]:
+    entry = _freights.get(os.getpid())
+    if _fresh(entry):
         return entry[0]
-    made = _make()
-    if entry is not None:
+    named = _connections()
+    try:
+        resolved = {name: connections.resolve(name) for name in named}
+    except connections.BusyError:
+        if entry is None:
+            raise
+        # Its credentials are about to run out, not yet out: the next call may have better luck.
+        return entry[0]
+    return _keep(_make(resolved))
+
+
+async def prepare() -> None:
+    """Makes the core, should `freight()` have to, from an event loop: connections are awaited."""
+    if not _fresh(_freights.get(os.getpid())) and (named := _connections()):
+        resolved = {name: await connections.aresolve(name) for name in named}
+        _keep(await _threads.run(_make, resolved))
+
+
+def _fresh(entry: tuple[Freight, float] | None) -> TypeGuard[tuple[Freight, float]]:
+    return entry is not None and time.time() < entry[1]
+
+
+def _keep(made: tuple[Freight, float]) -> Freight:
+    pid = os.getpid()
+    if pid in _freights:
         # Credentials of the refreshing kind run out; the next ones need new stores.
         _freights[pid] = made
         return made[0]
     return _freights.setdefault(pid, made)[0]
+
+
+def _connections() -> list[str]:
+    """The ids of the connections that the stores name."""
+    current = settings()
+    ids = (connections.split(uri)[0] for uri in (current.store, *current.read_also))
+    return [name for name in ids if name]
 
 
 def loaded() -> Freight | None:
@@ -81,7 +111,7 @@ def coordinate(
     return made
 
 
-def _make() -> tuple[Freight, float]:
+def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]:
     current = settings()
     _core = _load()
     expires = float("inf")
@@ -98,7 +128,7 @@ def _make() -> tuple[Freight, float]:
         }
         connection_id, bare = connections.split(uri)
         if connection_id:
-            found = connections.resolve(connection_id)
+            found = resolved[connection_id]
             store_settings |= found.settings
             expires = min(expires, found.expires)
         store_settings |= current.store_settings.get(scheme, {})

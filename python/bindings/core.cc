@@ -12,6 +12,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -42,16 +43,18 @@ ByteView View(const BytesLike& bytes) {
   return std::as_bytes(std::span(bytes.data(), bytes.size()));
 }
 
-// Raises `error` as the exception that `airfreight.errors.from_core` makes of it.
+// The exception that `airfreight.errors.from_core` makes of an error.
+nb::object Exception(const Error& error) {
+  return nb::module_::import_("airfreight.errors")
+      .attr("from_core")(ErrorCodeName(error.code), error.message, error.store, error.key,
+                         error.http_status, error.service_code, error.request_id, error.retryable);
+}
+
 [[noreturn]] void Raise(const Error& error) {
   // A signal handler that raised (a time-out, SIGTERM) is why the call was cancelled: its exception
   // is the one the task must see.
   if (PyErr_Occurred() != nullptr) throw nb::python_error();
-  nb::object exception =
-      nb::module_::import_("airfreight.errors")
-          .attr("from_core")(ErrorCodeName(error.code), error.message, error.store, error.key,
-                             error.http_status, error.service_code, error.request_id,
-                             error.retryable);
+  const nb::object exception = Exception(error);
   PyErr_SetObject(exception.type().ptr(), exception.ptr());
   throw nb::python_error();
 }
@@ -63,24 +66,51 @@ T ValueOrRaise(Result<T> result) {
 }
 
 // Runs `call` with the GIL released and Python's signal handlers polled (a native call holds them
-// back otherwise, and with them `execution_timeout` and SIGTERM).
+// back otherwise, and with them `execution_timeout` and SIGTERM). `airfreight._limits` says how
+// long it may take, and whether anybody still waits for it.
 template <typename Call>
 auto WithoutGil(Call call) {
   Context context;
+  const nb::object limits = nb::module_::import_("airfreight._limits");
+  if (const nb::object left = limits.attr("remaining")(); !left.is_none()) {
+    context.deadline =
+        Context::Clock::now() + std::chrono::duration_cast<Context::Clock::duration>(
+                                    std::chrono::duration<double>(nb::cast<double>(left)));
+  }
   bool raised = false;
-  context.cancelled = [&raised] {
+  context.cancelled = [&raised, &limits] {
     if (raised) return true;
-    nb::gil_scoped_acquire gil;
+    const nb::gil_scoped_acquire gil;
     raised = PyErr_CheckSignals() != 0;  // Runs handlers in the main thread only; 0 elsewhere.
-    return raised;
+    if (raised) return true;
+    try {
+      return nb::cast<bool>(limits.attr("cancelled")());
+    } catch (nb::python_error& error) {
+      error.restore();
+      raised = true;
+      return true;
+    }
   };
   auto result = [&] {
-    nb::gil_scoped_release release;
+    const nb::gil_scoped_release release;
     return call(context);
   }();
   // A transfer that ended well although a handler raised meanwhile: the exception still counts.
   if (raised) throw nb::python_error();
   return ValueOrRaise(std::move(result));
+}
+
+// Python's view of a buffer, which lives as long as the view.
+nb::object Memory(Buffer result) {
+  auto buffer = std::make_unique<Buffer>(std::move(result));
+  const size_t size = buffer->size();
+  void* data = buffer->data();
+  // An empty buffer has no memory, and a view must point somewhere.
+  static uint8_t nothing = 0;
+  nb::capsule owner(buffer.release(),
+                    [](void* pointer) noexcept { delete static_cast<Buffer*>(pointer); });
+  return nb::cast(nb::ndarray<uint8_t, nb::memview, nb::ndim<1>>(data == nullptr ? &nothing : data,
+                                                                 {size}, owner));
 }
 
 class PySink {
@@ -150,19 +180,30 @@ class PyFreight {
 
   nb::object GetBytes(const std::string& json) {
     Freight& freight = Get();
-    auto buffer =
-        std::make_unique<Buffer>(WithoutGil([&](const Context& context) -> Result<Buffer> {
-          AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+    return Memory(WithoutGil([&](const Context& context) -> Result<Buffer> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+      return freight.Get(reference, context);
+    }));
+  }
+
+  nb::list GetMany(const std::vector<std::string>& texts) {
+    Freight& freight = Get();
+    using Results = std::vector<Result<Buffer>>;
+    Results results = WithoutGil([&](const Context& context) -> Result<Results> {
+      Results found;
+      for (const std::string& text : texts) {
+        found.push_back([&]() -> Result<Buffer> {
+          AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(text));
           return freight.Get(reference, context);
-        }));
-    const size_t size = buffer->size();
-    void* data = buffer->data();
-    // An empty buffer has no memory, and a view must point somewhere.
-    static uint8_t nothing = 0;
-    nb::capsule owner(buffer.release(),
-                      [](void* pointer) noexcept { delete static_cast<Buffer*>(pointer); });
-    return nb::cast(nb::ndarray<uint8_t, nb::memview, nb::ndim<1>>(
-        data == nullptr ? &nothing : data, {size}, owner));
+        }());
+      }
+      return found;
+    });
+    nb::list items;
+    for (Result<Buffer>& result : results) {
+      items.append(result ? Memory(*std::move(result)) : Exception(result.error()));
+    }
+    return items;
   }
 
   bool Purge(const std::string& json) {
@@ -372,6 +413,10 @@ NB_MODULE(_core, module) {
            "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory "
            "that "
            "lives as long as the view.")
+      .def("get_many", &PyFreight::GetMany, "references"_a,
+           nb::sig("def get_many(self, references: Sequence[str]) -> list[memoryview | "
+                   "BaseException]"),
+           "Follows references, many at a time; in their order, an exception where there is one.")
       .def("purge", &PyFreight::Purge, "reference"_a,
            "Removes the object if it still bears the reference's write id; True when it removed "
            "one.")
