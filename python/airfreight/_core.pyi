@@ -71,6 +71,11 @@ class Freight:
         Follows a reference (JSON text): verified bytes, as a writable memoryview of memory that lives as long as the view.
         """
 
+    def get_many(self, references: Sequence[str]) -> list[memoryview | BaseException]:
+        """
+        Follows references, many at a time; in their order, an exception where there is one.
+        """
+
     def purge(self, reference: str) -> bool:
         """
         Removes the object if it still bears the reference's write id; True when it removed one.

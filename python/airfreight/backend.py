@@ -13,13 +13,13 @@ from airfreight._airflow import base_class
 from airfreight._imports import loading
 
 if TYPE_CHECKING:
-    BaseXCom = object
+    BaseXCom: Any = object
     _AIRFLOW_2 = False
 else:
     BaseXCom, _AIRFLOW_2 = base_class()
 
 
-class XComBackend(BaseXCom):
+class XComBackend(BaseXCom):  # type: ignore[misc]
     """Keeps small JSON in the row and sends everything else to the store.
 
     Threads: any. Blocking: pushes and pulls of offloaded values block until the store has answered;
@@ -158,7 +158,8 @@ class XComBackend(BaseXCom):
         async def aset(cls, key: str, value: Any, **where: Any) -> None:
             """Writes a row; encoding and transfer go on in a thread. Arguments as in the base."""
             if cls._encodes_itself():
-                return await super().aset(key, value, **where)
+                await super().aset(key, value, **where)
+                return
             with loading:
                 from airfreight import exchange, rows
 
@@ -169,7 +170,7 @@ class XComBackend(BaseXCom):
                 key,
                 map_index=where.get("map_index", -1),
             )
-            return await rows.aset(key, value, address, where)
+            await rows.aset(key, value, address, where)
 
     @classmethod
     def _decodes_itself(cls) -> bool:

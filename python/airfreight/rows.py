@@ -14,16 +14,12 @@ from airfreight import _threads, exchange, runtime
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    class BaseXCom:
-        """What is used of Airflow's own."""
-
-        def __getattr__(cls, name: str) -> Any: ...
-
+    BaseXCom: Any = object
 else:
     from airfreight.exchange import BaseXCom
 
 
-class _Rows(BaseXCom):
+class _Rows(BaseXCom):  # type: ignore[misc]
     """Rows as they are."""
 
     @staticmethod
