@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
+# What pyarrow itself imports when it first meets pandas has to be there too: see `_imports`.
+pa.array(pd.Series([0]))
+
 TYPE = "pandas.DataFrame"
 EXTENSION = "parquet"
 CONTENT_TYPE = "application/vnd.apache.parquet"
