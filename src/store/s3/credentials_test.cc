@@ -13,6 +13,7 @@ namespace airfreight::s3 {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::Id;
 using testing::kNow;
 using testing::Lines;
 using ::testing::Not;
@@ -74,12 +75,12 @@ TEST_F(CredentialsChainTest, KeysThatDoNotEndAreLoadedOnce) {
 // the token's file does.
 TEST_F(CredentialsChainTest, KeysAreReplacedAQuarterOfAnHourBeforeTheyEnd) {
   const auto chain = ChainOf(Hourly());
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   world_.now = kNow + kHour - 15 * 60 - 1;
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   world_.now = kNow + kHour - 15 * 60;
-  EXPECT_EQ(chain->Get({})->access_key_id, "key2");
-  EXPECT_EQ(chain->Get({})->access_key_id, "key2");
+  EXPECT_EQ(Id(chain->Get({})), "key2");
+  EXPECT_EQ(Id(chain->Get({})), "key2");
   EXPECT_EQ(loads_, 2);
 }
 
@@ -90,12 +91,12 @@ TEST_F(CredentialsChainTest, AFailureWhileKeysAreGoodIsNoError) {
   });
   ASSERT_TRUE(chain->Get({}).has_value());
   world_.now = kNow + kHour - 14 * 60;
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   // Not with each request: a minute later.
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   EXPECT_EQ(loads_, 2);
   world_.now += 60;
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   EXPECT_EQ(loads_, 3);
   // In the last five minutes it is one, and says so before the store does.
   world_.now = kNow + kHour - 5 * 60;
@@ -118,11 +119,11 @@ TEST_F(CredentialsChainTest, KeysThatArriveExpiredAreTriedAndNotAskedForWithEach
   const auto chain = ChainOf([this](int) -> Result<std::optional<LoadedCredentials>> {
     return LoadedCredentials{Keys("old"), world_.now - 10};
   });
-  EXPECT_EQ(chain->Get({})->access_key_id, "old");
-  EXPECT_EQ(chain->Get({})->access_key_id, "old");
+  EXPECT_EQ(Id(chain->Get({})), "old");
+  EXPECT_EQ(Id(chain->Get({})), "old");
   EXPECT_EQ(loads_, 1);
   world_.now += 300;
-  EXPECT_EQ(chain->Get({})->access_key_id, "old");
+  EXPECT_EQ(Id(chain->Get({})), "old");
   EXPECT_EQ(loads_, 2);
 }
 
@@ -161,12 +162,12 @@ TEST_F(CredentialsChainTest, OthersGoOnWithGoodKeysWhileOneRefreshes) {
   });
   ASSERT_TRUE(chain->Get({}).has_value());
   world_.now = kNow + kHour - 10 * 60;
-  auto refreshing = std::async(std::launch::async, [&] { return chain->Get({})->access_key_id; });
+  auto refreshing = std::async(std::launch::async, [&] { return Id(chain->Get({})); });
   started.get_future().wait();
-  EXPECT_EQ(chain->Get({})->access_key_id, "key1");
+  EXPECT_EQ(Id(chain->Get({})), "key1");
   go.set_value();
   EXPECT_EQ(refreshing.get(), "key2");
-  EXPECT_EQ(chain->Get({})->access_key_id, "key2");
+  EXPECT_EQ(Id(chain->Get({})), "key2");
 }
 
 TEST_F(CredentialsChainTest, WhoWaitsIsToldWhyAndCanBeCancelled) {
@@ -220,14 +221,14 @@ TEST_F(CredentialsChainTest, OneThatIsCancelledWhileLoadingDoesNotFailTheOthers)
   waiting.get_future().wait();
   go.set_value();
   EXPECT_EQ(loading.get().error().code, ErrorCode::kCancelled);
-  EXPECT_EQ(waiter.get()->access_key_id, "key2");
+  EXPECT_EQ(Id(waiter.get()), "key2");
 }
 
 TEST_F(CredentialsChainTest, RefreshLoadsAgainOnlyWhatIsStillCurrent) {
   const auto chain = ChainOf(Hourly());
   const Credentials first = *chain->Get({});
-  EXPECT_EQ(chain->Refresh(first, {})->access_key_id, "key2");
-  EXPECT_EQ(chain->Refresh(first, {})->access_key_id, "key2");
+  EXPECT_EQ(Id(chain->Refresh(first, {})), "key2");
+  EXPECT_EQ(Id(chain->Refresh(first, {})), "key2");
   EXPECT_EQ(loads_, 2);
 }
 
@@ -267,19 +268,19 @@ const FakeEnvironment kBoth{
 TEST(DefaultCredentialsTest, SettingsThenEnvironmentThenProfile) {
   World world;
   world.fake = kBoth;
-  EXPECT_EQ(world.Get({Credentials{"set", Secret("s"), Secret()}, "", ""})->access_key_id, "set");
+  EXPECT_EQ(Id(world.Get({Credentials{"set", Secret("s"), Secret()}, "", ""})), "set");
   const auto environment = world.Get();
   EXPECT_EQ(environment->access_key_id, "env");
   EXPECT_EQ(environment->session_token.Reveal(), "envtoken");
   world.fake.variables.erase("AWS_ACCESS_KEY_ID");
   world.fake.variables.erase("AWS_SECRET_ACCESS_KEY");
-  EXPECT_EQ(world.Get()->access_key_id, "file");
+  EXPECT_EQ(Id(world.Get()), "file");
 }
 
 TEST(DefaultCredentialsTest, AProfileInTheSettingsGoesBeforeTheEnvironment) {
   World world;
   world.fake = kBoth;
-  EXPECT_EQ(world.Get({std::nullopt, "other", ""})->access_key_id, "other");
+  EXPECT_EQ(Id(world.Get({std::nullopt, "other", ""})), "other");
 }
 
 // Which requests are sent is the test: none of another source's.
@@ -290,7 +291,7 @@ TEST(DefaultCredentialsTest, NoServerIsAskedWhereKeysAreFoundEarlier) {
   world.WebIdentity(server);
   world.Instance(server);
   world.fake.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url() + "/container";
-  EXPECT_EQ(world.Get()->access_key_id, "env");
+  EXPECT_EQ(Id(world.Get()), "env");
   EXPECT_THAT(server.requests(), ::testing::IsEmpty());
 }
 
@@ -301,7 +302,7 @@ TEST(DefaultCredentialsTest, ContainerVariablesSpareTheMetadataService) {
   World world;
   world.Instance(server);
   world.fake.variables["AWS_CONTAINER_CREDENTIALS_FULL_URI"] = server.url() + "/container";
-  EXPECT_EQ(world.Get()->access_key_id, "container");
+  EXPECT_EQ(Id(world.Get()), "container");
   EXPECT_THAT(Lines(server), ::testing::ElementsAre("GET /container"));
 }
 
@@ -325,7 +326,7 @@ TEST(DefaultCredentialsTest, NothingIsAskedBeforeTheFirstGet) {
   world.Instance(server);
   const auto chain = world.Chain();
   EXPECT_EQ(server.accepted(), 0);
-  EXPECT_EQ(chain->Get({})->access_key_id, "instance");
+  EXPECT_EQ(Id(chain->Get({})), "instance");
 }
 
 TEST(DefaultCredentialsTest, NothingFoundListsWhatWasLookedAt) {

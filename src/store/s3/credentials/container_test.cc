@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Id;
 using testing::kNow;
 using testing::Lines;
 using testing::MetadataJson;
@@ -47,7 +48,7 @@ TEST(ContainerTest, IsOneRequestWithTheTokenOfItsFile) {
   world.fake.variables["AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE"] = "/var/run/pod-token";
   world.fake.files["/var/run/pod-token"] = "pod.token\n";
   const auto chain = world.Chain();
-  EXPECT_EQ(chain->Get({})->access_key_id, "container");
+  EXPECT_EQ(Id(chain->Get({})), "container");
   ASSERT_TRUE(chain->Get({}).has_value());
   EXPECT_THAT(Lines(agent), ElementsAre("GET /v1/credentials?a=b"));
   EXPECT_EQ(agent.requests()[0].headers.Get("Authorization"), "pod.token");
@@ -89,7 +90,9 @@ TEST(ContainerTest, ARelativeUriIsThePathOfTheEcsAgent) {
   EXPECT_TRUE(keys.error().retryable);
   // It would be part of the host's name.
   world.fake.variables["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"] = ".evil.example/x";
-  EXPECT_EQ(world.Get().error().code, ErrorCode::kInvalid);
+  const auto wrong = world.Get();
+  EXPECT_EQ(wrong.error().code, ErrorCode::kInvalid);
+  EXPECT_THAT(wrong.error().message, HasSubstr("right is a path"));
 }
 
 TEST(ContainerTest, PlainHttpGoesOnlyToThisMachineAndTheAgents) {

@@ -159,7 +159,7 @@ Result<LoadedCredentials> ParseProcessCredentials(std::string_view json, std::st
 Result<std::optional<std::string>> ParseRoleList(std::string_view text) {
   const std::string list = TrimBlanks(text);
   if (list.empty()) return std::nullopt;
-  const std::string name = TrimBlanks(list.substr(0, list.find('\n')));
+  std::string name = TrimBlanks(list.substr(0, list.find('\n')));
   if (name.size() > kMaxRoleName || name == "." || name == ".." ||
       !std::all_of(name.begin(), name.end(), [](char c) { return kRoleName.Contains(c); })) {
     Error error;

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Id;
 using testing::InstanceReply;
 using testing::kNow;
 using testing::Lines;
@@ -99,7 +100,7 @@ TEST(InstanceTest, OneLostConnectionIsTriedAgain) {
   });
   World world;
   world.Instance(service);
-  EXPECT_EQ(world.Get()->access_key_id, "instance");
+  EXPECT_EQ(Id(world.Get()), "instance");
 }
 
 // Keys were had: that there is "nothing" now would be told as missing settings.

@@ -81,6 +81,7 @@ class Child {
 
 Result<pid_t> Spawn(const std::vector<std::string>& command, int output) {
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   // posix_spawn's signature is older than const.
   for (const std::string& argument : command) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
@@ -130,7 +131,7 @@ Result<std::vector<std::string>> SplitCommand(std::string_view text) {
     const char c = text[i];
     if (quote != 0 && c == quote) {
       quote = 0;
-    } else if (quote == '\'') {
+    } else if (quote == '\'' || (quote == '"' && c != '\\')) {
       argument += c;
     } else if (c == '\\') {
       if (i + 1 == text.size()) {
@@ -142,8 +143,6 @@ Result<std::vector<std::string>> SplitCommand(std::string_view text) {
       argument += next;
       any = true;
       ++i;
-    } else if (quote == '"') {
-      argument += c;
     } else if (c == '"' || c == '\'') {
       quote = c;
       any = true;

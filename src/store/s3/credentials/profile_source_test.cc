@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Id;
 using testing::kNow;
 using testing::Lines;
 using ::testing::Not;
@@ -69,7 +70,7 @@ TEST(ProfileSourceTest, RolesMayFollowOneAnother) {
   world.fake.variables["AWS_ENDPOINT_URL_STS"] = sts.server.url();
   world.fake.files[kConfig] = Role("a", "source_profile = b") + Role("b", "source_profile = c");
   world.fake.files[kCredentials] = "[c]\naws_access_key_id=AK\naws_secret_access_key=s\n";
-  EXPECT_EQ(world.Get({std::nullopt, "a", ""})->access_key_id, "role2");
+  EXPECT_EQ(Id(world.Get({std::nullopt, "a", ""})), "role2");
   ASSERT_EQ(sts.server.requests().size(), 2);
   EXPECT_THAT(sts.server.requests()[0].body, HasSubstr("role%2Fb"));
   EXPECT_THAT(sts.server.requests()[1].body, HasSubstr("role%2Fa"));
@@ -84,7 +85,7 @@ TEST(ProfileSourceTest, ARoleMayBeAskedForWithKeysBesideIt) {
   world.fake.variables["AWS_ENDPOINT_URL_STS"] = sts.server.url();
   world.fake.files[kConfig] =
       Role("self", "source_profile = self\naws_access_key_id=AK\naws_secret_access_key=s");
-  EXPECT_EQ(world.Get({std::nullopt, "self", ""})->access_key_id, "role1");
+  EXPECT_EQ(Id(world.Get({std::nullopt, "self", ""})), "role1");
 }
 
 TEST(ProfileSourceTest, ACircleOfProfilesIsAnError) {
@@ -190,9 +191,9 @@ TEST(ProfileSourceTest, AProfilesRoleGoesBeforeWebIdentityAndAProfilesKeysAfterI
   world.fake.files[kConfig] = Role("r", "source_profile = c");
   world.fake.files[kCredentials] = "[c]\naws_access_key_id=AK\naws_secret_access_key=s\n";
   world.fake.variables["AWS_PROFILE"] = "r";
-  EXPECT_EQ(world.Get()->access_key_id, "role");
+  EXPECT_EQ(Id(world.Get()), "role");
   world.fake.variables["AWS_PROFILE"] = "c";
-  EXPECT_EQ(world.Get()->access_key_id, "web");
+  EXPECT_EQ(Id(world.Get()), "web");
 }
 
 TEST(ProfileSourceTest, AProgramsOutputIsItsKeys) {
@@ -209,7 +210,7 @@ TEST(ProfileSourceTest, AProgramsOutputIsItsKeys) {
                             R"("SessionToken":"t","Expiration":"2026-01-01T01:00:00+00:00"})"};
   };
   const auto chain = world.Chain();
-  EXPECT_EQ(chain->Get({})->access_key_id, "prog");
+  EXPECT_EQ(Id(chain->Get({})), "prog");
   EXPECT_THAT(command, ElementsAre("/opt/get", "creds", "--role", "a b"));
   ASSERT_TRUE(chain->Get({}).has_value());
   EXPECT_EQ(runs, 1);
@@ -218,7 +219,7 @@ TEST(ProfileSourceTest, AProgramsOutputIsItsKeys) {
   EXPECT_EQ(runs, 2);
   // Keys in the credentials file go before it, as in botocore.
   world.fake.files[kCredentials] = "[default]\naws_access_key_id=file\naws_secret_access_key=s\n";
-  EXPECT_EQ(world.Get()->access_key_id, "file");
+  EXPECT_EQ(Id(world.Get()), "file");
 }
 
 TEST(ProfileSourceTest, AProgramThatFailsIsNamedAndNotQuoted) {

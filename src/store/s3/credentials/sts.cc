@@ -87,9 +87,9 @@ std::string OneLine(std::string_view text) {
   return quoted.substr(1, quoted.size() - 2);
 }
 
-Result<LoadedCredentials> Ask(HttpRequest request, const RoleRequest& role, std::string_view proof,
-                              const Secret& secret, const CredentialsTools& tools,
-                              const Context& context) {
+Result<LoadedCredentials> Ask(const HttpRequest& request, const RoleRequest& role,
+                              std::string_view proof, const Secret& secret,
+                              const CredentialsTools& tools, const Context& context) {
   BufferSink answer(kMaxCredentialsDocument);
   const auto response = tools.network.Perform(request, context, &answer);
   const std::string asking = fmt::format("STS, asked for the role of {}", role.place);
@@ -239,7 +239,7 @@ Result<LoadedCredentials> AssumeRole(const RoleRequest& role, const Credentials&
     if (!EqualsIgnoreCase(name, "Accept")) parts.headers.Set(name, value);
   }
   request.headers.Set("Authorization", Authorization(parts, keys, scope));
-  return Ask(std::move(request), role, keys_place, keys.session_token, tools, context);
+  return Ask(request, role, keys_place, keys.session_token, tools, context);
 }
 
 }  // namespace airfreight::s3

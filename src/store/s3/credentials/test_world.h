@@ -46,6 +46,11 @@ inline std::string MetadataJson(const std::string& key, int64_t expires) {
          FormatIso8601(expires) + "\"}";
 }
 
+/// The id of the keys, or what went wrong in their place.
+inline std::string Id(const Result<Credentials>& keys) {
+  return keys ? keys->access_key_id : keys.error().ToString();
+}
+
 inline std::vector<std::string> Lines(const TestServer& server) {
   std::vector<std::string> lines;
   for (const SeenRequest& seen : server.requests())

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using testing::Id;
 using testing::kNow;
 using testing::kRoleArn;
 using testing::Lines;
@@ -184,7 +185,7 @@ TEST(WebIdentityTest, AProfileHasItToo) {
       "[services local]\nsts =\n  endpoint_url = " +
       sts.url() + "\n";
   world.fake.files["/t"] = "a.b.c";
-  EXPECT_EQ(world.Get({std::nullopt, "irsa", ""})->access_key_id, "sts");
+  EXPECT_EQ(Id(world.Get({std::nullopt, "irsa", ""})), "sts");
   EXPECT_THAT(sts.requests()[0].body, HasSubstr("role%2Fof-profile&RoleSessionName=me&"));
   world.fake.files.erase("/t");
   EXPECT_THAT(world.Get({std::nullopt, "irsa", ""}).error().message,
