@@ -25,6 +25,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   AIRFREIGHT_FUZZ_CHECK(again->coordinate == parsed->coordinate);
   AIRFREIGHT_FUZZ_CHECK(again->uri == parsed->uri && again->digest == parsed->digest);
   AIRFREIGHT_FUZZ_CHECK(again->size_bytes == parsed->size_bytes && again->rows == parsed->rows);
+  AIRFREIGHT_FUZZ_CHECK(again->tail.has_value() == parsed->tail.has_value());
+  if (parsed->tail) {
+    AIRFREIGHT_FUZZ_CHECK(again->tail->offset == parsed->tail->offset);
+    AIRFREIGHT_FUZZ_CHECK(again->tail->digest == parsed->tail->digest);
+    // What a partial read relies on before it has read anything.
+    AIRFREIGHT_FUZZ_CHECK(parsed->tail->offset <= parsed->size_bytes);
+    AIRFREIGHT_FUZZ_CHECK(parsed->tail->digest.starts_with("crc32c:"));
+  }
   AIRFREIGHT_FUZZ_CHECK(again->ToJson().value_or("") == *json);
   return 0;
 }

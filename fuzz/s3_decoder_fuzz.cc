@@ -1,5 +1,6 @@
-// The input as an error document, as the body of an answer that failed and as a page of a list. An
-// error has a message of one line; the keys of a page lie under the prefix that was asked for.
+// The input as an error document, as the body of an answer that failed, as a page of a list and as
+// the answers to an upload in parts. An error has a message of one line; the keys of a page lie
+// under the prefix that was asked for; an upload's id and version can go into later requests.
 
 #include <cstddef>
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <string_view>
 
 #include "check.h"
+#include "input.h"
 #include "store/s3/decoder.h"
 
 namespace {
@@ -51,11 +53,31 @@ void ReadAsList(std::string_view text) {
   }
 }
 
+void ReadAsUpload(std::string_view text) {
+  const auto id = DecodeCreateUpload(text);
+  if (id) {
+    AIRFREIGHT_FUZZ_CHECK(!id->empty() && id->size() <= 64 * 1024);
+  } else {
+    AIRFREIGHT_FUZZ_CHECK(!id.error().retryable && airfreight::IsOneLine(id.error().message));
+  }
+  const auto version = DecodeCompleteUpload(text);
+  if (version) {
+    // It becomes the value of If-Match.
+    AIRFREIGHT_FUZZ_CHECK(version->ends_with('"'));
+    AIRFREIGHT_FUZZ_CHECK(airfreight::IsOneLine(*version));
+  } else {
+    AIRFREIGHT_FUZZ_CHECK(airfreight::IsOneLine(version.error().message));
+  }
+  // One document is never both.
+  AIRFREIGHT_FUZZ_CHECK(!id || !version);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string_view text = airfreight::FuzzText(data, size);
   ReadAsError(text);
   ReadAsList(text);
+  ReadAsUpload(text);
   return 0;
 }

@@ -353,6 +353,11 @@ Result<std::string> DecodeCompleteUpload(std::string_view text) {
   if (!ParseXml(text, document)) return Malformed("a completed upload that is no XML");
   std::string tag = Child(document.child("CompleteMultipartUploadResult"), "ETag");
   if (tag.empty()) return Malformed("a completed upload without an ETag");
+  // It becomes the value of If-Match, and XML can spell what no header may hold.
+  if (std::any_of(tag.begin(), tag.end(),
+                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; })) {
+    return Malformed("a completed upload with an ETag of more than one line");
+  }
   // A version is what the head of an answer says, which has quotes always
   // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); some servers leave them out here.
   if (!tag.ends_with('"')) tag = fmt::format("\"{}\"", tag);
