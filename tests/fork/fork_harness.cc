@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <iostream>
@@ -162,6 +163,7 @@ int Run() {
   Transfers transfers;
   transfers.Prepare("held");
   transfers.Prepare("free");
+  transfers.Prepare("busy");
   Say("ready");
   while (true) {
     std::string run = Expect("round");
@@ -176,15 +178,27 @@ int Run() {
     for (const char* const task : Transfers::kGets) {
       threads.emplace_back([&, task, at = next++] { outcomes[at] = transfers.Get("held", task); });
     }
+    // Beside those, one that never rests: whatever lock there is, some fork finds it held; and a
+    // connection that both sides believed to be theirs would be used by both at once.
+    std::atomic<bool> stop{false};
+    std::string busy;
+    std::thread restless([&] {
+      while (!stop && busy.empty()) {
+        busy = transfers.Put("busy", run, "put-small");
+        busy += transfers.Get("busy", "get-small");
+      }
+    });
     Expect("fork");
     const pid_t child = fork();
     if (child == 0) RunChild(transfers, run);
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 3;
+    stop = true;
+    restless.join();
     Say(fmt::format("child {}", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status));
     Expect("join");
     for (std::thread& thread : threads) thread.join();
-    std::string wrong;
+    std::string wrong = busy;
     for (const std::string& outcome : outcomes) wrong += outcome;
     Say(wrong.empty() ? "ok" : "wrong " + wrong);
   }

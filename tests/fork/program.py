@@ -84,11 +84,24 @@ def _round(transfers: Transfers, run: str) -> None:
     ]
     for thread in threads:
         thread.start()
+    # Beside those, one that never rests: whatever lock there is, some fork finds it held; and a
+    # connection that both sides believed to be theirs would be used by both at once.
+    stop = threading.Event()
+
+    def restless() -> None:
+        while not stop.is_set() and not wrong:
+            watched(transfers.put, "busy", run, "put-small")
+            watched(transfers.get, "busy", "get-small")
+
+    busy = threading.Thread(target=restless)
+    busy.start()
     _expect("fork")
     child = os.fork()
     if child == 0:
         sys.exit(_child(transfers, run))  # In good order: atexit, destructors and all.
     _, status = os.waitpid(child, 0)
+    stop.set()
+    busy.join()
     print(f"child {os.waitstatus_to_exitcode(status)}", flush=True)
     _expect("join")
     for thread in threads:
@@ -109,6 +122,7 @@ def main() -> None:
     transfers = Transfers()
     transfers.prepare("held")
     transfers.prepare("free")
+    transfers.prepare("busy")
     print("ready", flush=True)
     while True:
         _round(transfers, _expect("round").replace(" ", "-"))

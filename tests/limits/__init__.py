@@ -1,0 +1,1 @@
+"""What transfers may take of a machine's memory."""
