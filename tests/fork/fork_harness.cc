@@ -21,6 +21,7 @@
 #include <cstdlib>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -37,6 +38,7 @@ namespace {
 constexpr uint64_t kPartBytes = uint64_t{5} << 20;
 constexpr size_t kLargeBytes = size_t{13} << 20;
 constexpr size_t kSmallBytes = 3000;
+constexpr size_t kIdleConnections = 8;
 
 std::string Setting(const char* name) {
   const char* const value = std::getenv(name);
@@ -140,6 +142,48 @@ class Transfers {
   std::vector<std::pair<std::string, Reference>> references_;
 };
 
+// Threads of the parent that transfer without a pause around the fork: whatever lock there is, some
+// fork finds it held; and a connection that both sides believed to be theirs is used by both at
+// once.
+class Restless {
+ public:
+  Restless(Transfers& transfers, std::string run) : transfers_(transfers), run_(std::move(run)) {}
+
+  void Start(size_t threads) {
+    stop_ = false;
+    for (size_t i = 0; i < threads; ++i) {
+      threads_.emplace_back([this, run = run_ + "-" + std::to_string(threads_.size())] {
+        do {
+          Note(transfers_.Put("busy", run, "put-small") + transfers_.Get("busy", "get-small"));
+        } while (!stop_);
+      });
+    }
+  }
+  void Stop() {
+    stop_ = true;
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  std::string wrong() {
+    const std::lock_guard lock(mutex_);
+    return wrong_;
+  }
+
+ private:
+  void Note(const std::string& outcome) {
+    const std::lock_guard lock(mutex_);
+    if (wrong_.empty()) wrong_ = outcome;
+    if (!outcome.empty()) stop_ = true;
+  }
+
+  Transfers& transfers_;
+  std::string run_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::string wrong_;
+};
+
 // In the child: everything, one after the other, and an orderly end.
 [[noreturn]] void RunChild(Transfers& transfers, const std::string& run) {
   std::string wrong;
@@ -169,6 +213,10 @@ int Run() {
     std::string run = Expect("round");
     std::replace(run.begin(), run.end(), ' ', '-');
     std::array<std::string, Transfers::kPuts.size() + Transfers::kGets.size()> outcomes;
+    Restless restless(transfers, run);
+    // Connections that lie idle at the fork, for both sides to take up.
+    restless.Start(kIdleConnections);
+    restless.Stop();
     std::vector<std::thread> threads;
     size_t next = 0;
     for (const char* const task : Transfers::kPuts) {
@@ -178,27 +226,18 @@ int Run() {
     for (const char* const task : Transfers::kGets) {
       threads.emplace_back([&, task, at = next++] { outcomes[at] = transfers.Get("held", task); });
     }
-    // Beside those, one that never rests: whatever lock there is, some fork finds it held; and a
-    // connection that both sides believed to be theirs would be used by both at once.
-    std::atomic<bool> stop{false};
-    std::string busy;
-    std::thread restless([&] {
-      while (!stop && busy.empty()) {
-        busy = transfers.Put("busy", run, "put-small");
-        busy += transfers.Get("busy", "get-small");
-      }
-    });
+    restless.Start(1);
     Expect("fork");
     const pid_t child = fork();
     if (child == 0) RunChild(transfers, run);
+    restless.Start(kIdleConnections / 2);
     int status = 0;
     if (child < 0 || waitpid(child, &status, 0) != child) return 3;
-    stop = true;
-    restless.join();
+    restless.Stop();
     Say(fmt::format("child {}", WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + status));
     Expect("join");
     for (std::thread& thread : threads) thread.join();
-    std::string wrong = busy;
+    std::string wrong = restless.wrong();
     for (const std::string& outcome : outcomes) wrong += outcome;
     Say(wrong.empty() ? "ok" : "wrong " + wrong);
   }

@@ -11,11 +11,16 @@ import random
 import sys
 import threading
 import traceback
+from typing import TYPE_CHECKING
 
 from airfreight._core import Coordinate, Freight
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 _LARGE = 20 << 20  # Parts and ranges, at the sizes that are the package's own.
 _SMALL = 3000
+_IDLE_CONNECTIONS = 8
 
 
 def _content(name: str) -> bytes:
@@ -54,6 +59,39 @@ class Transfers:
         assert self._freight.get(reference) == _content(name), name
 
 
+class _Restless:
+    """Threads that transfer without a pause around the fork, as those of fork_harness.cc."""
+
+    def __init__(self, transfers: Transfers, run: str, watched: Callable[..., None]) -> None:
+        self._transfers = transfers
+        self._run = run
+        self._watched = watched
+        self._stop = threading.Event()
+        self._threads: list[threading.Thread] = []
+
+    def start(self, count: int) -> None:
+        """Starts threads; each transfers once at least."""
+        self._stop.clear()
+        for _ in range(count):
+            run = f"{self._run}-{len(self._threads)}"
+            self._threads.append(threading.Thread(target=self._work, args=(run,)))
+            self._threads[-1].start()
+
+    def stop(self) -> None:
+        """Waits for all of them."""
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+        self._threads = []
+
+    def _work(self, run: str) -> None:
+        while True:
+            self._watched(self._transfers.put, "busy", run, "put-small")
+            self._watched(self._transfers.get, "busy", "get-small")
+            if self._stop.is_set():
+                return
+
+
 def _child(transfers: Transfers, run: str) -> int:
     try:
         for task in ("put-small", "put-large"):
@@ -75,6 +113,10 @@ def _round(transfers: Transfers, run: str) -> None:
         except Exception as error:
             wrong.append(f"{arguments}: {error!r}")
 
+    restless = _Restless(transfers, run, watched)
+    # Connections that lie idle at the fork, for both sides to take up.
+    restless.start(_IDLE_CONNECTIONS)
+    restless.stop()
     threads = [
         threading.Thread(target=watched, args=(transfers.put, "held", run, task))
         for task in ("put-small", "put-large")
@@ -84,24 +126,14 @@ def _round(transfers: Transfers, run: str) -> None:
     ]
     for thread in threads:
         thread.start()
-    # Beside those, one that never rests: whatever lock there is, some fork finds it held; and a
-    # connection that both sides believed to be theirs would be used by both at once.
-    stop = threading.Event()
-
-    def restless() -> None:
-        while not stop.is_set() and not wrong:
-            watched(transfers.put, "busy", run, "put-small")
-            watched(transfers.get, "busy", "get-small")
-
-    busy = threading.Thread(target=restless)
-    busy.start()
+    restless.start(1)
     _expect("fork")
     child = os.fork()
     if child == 0:
         sys.exit(_child(transfers, run))  # In good order: atexit, destructors and all.
+    restless.start(_IDLE_CONNECTIONS // 2)
     _, status = os.waitpid(child, 0)
-    stop.set()
-    busy.join()
+    restless.stop()
     print(f"child {os.waitstatus_to_exitcode(status)}", flush=True)
     _expect("join")
     for thread in threads:
