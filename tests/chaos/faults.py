@@ -66,6 +66,18 @@ def _carries_data(request: Recorded) -> bool:
     return _sends_data(request) or _reads_data(request)
 
 
+#: Every run has to have these, or it has not tested what it should.
+SHAPES = ("whole upload", "part", "whole download", "range")
+
+
+def _shape(request: Recorded) -> str:
+    if request.method == "PUT":
+        return "part" if "uploadId=" in request.target else "whole upload"
+    if request.method == "GET":
+        return "range" if "range" in request.headers else "whole download"
+    return "without data"
+
+
 KINDS: dict[str, Kind] = {
     "reset before the server": Kind(10, lambda *_: Reset()),
     "reset after the server": Kind(8, lambda *_: Reset(after_server=True)),
@@ -103,6 +115,7 @@ class Dealer:
         self._nth: Counter[str] = Counter()
         self._met: dict[str, list[str]] = defaultdict(list)
         self._unknown_uploads: set[str] = set()
+        self._shapes: Counter[str] = Counter()
         self.enabled = False
 
     def expect(self, path: str, size: int) -> None:
@@ -120,6 +133,11 @@ class Dealer:
         with self._lock:
             return set(self._unknown_uploads)
 
+    def shapes(self) -> list[str]:
+        """The kinds of requests that carried data, and how many there were of each."""
+        with self._lock:
+            return [f"{shape}: {count}" for shape, count in self._shapes.most_common()]
+
     def deal(self, request: Recorded) -> Fault | None:
         """The script of a CountingProxy."""
         if not self.enabled:
@@ -131,6 +149,7 @@ class Dealer:
             nth = self._nth[name]
             self._nth[name] += 1
             size = self._sizes.get(path, 0)
+            self._shapes[_shape(request)] += 1
         if request.method == "PUT":
             size = int(request.headers.get("content-length", "0"))
         dice = random.Random(f"{self._seed} {name} {request.headers.get('range')} {nth}")

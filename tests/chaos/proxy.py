@@ -1,7 +1,7 @@
 """The proxy in a process of its own, so that what is measured of the client is the client's alone.
 
-Lines on standard input and output: `expect SIZE PATH`, `take PATH`, `unknown`, `on`, `off`; each is
-answered with a line of JSON. The first line that comes out is the URL.
+Lines on standard input and output: `expect SIZE PATH`, `take PATH`, `unknown`, `shapes`, `on`,
+`off`; each is answered with a line of JSON. The first line that comes out is the URL.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ def main() -> None:
                 answer = dealer.take(rest)
             elif verb == "unknown":
                 answer = sorted(dealer.unknown_uploads())
+            elif verb == "shapes":
+                answer = dealer.shapes()
             else:
                 dealer.enabled = verb == "on"
             print(json.dumps(answer), flush=True)

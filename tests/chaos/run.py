@@ -35,6 +35,7 @@ from typing import TYPE_CHECKING
 import airfreight
 from airfreight._core import Coordinate, Freight
 from tests.chaos.content import content, draw_size
+from tests.chaos.faults import SHAPES
 from tests.servers.process import end
 from tests.servers.sigv4 import S3Client
 from tests.servers.versitygw import VersityGW
@@ -102,6 +103,7 @@ class Tally:
     killed: int = 0
     faults: Counter[str] = dataclasses.field(default_factory=Counter)
     errors: Counter[str] = dataclasses.field(default_factory=Counter)
+    shapes: list[str] = dataclasses.field(default_factory=list)
     broken: list[str] = dataclasses.field(default_factory=list)
     lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
@@ -172,6 +174,7 @@ class Run:
         for path, (name, size) in self._kept.items():
             self._check_object(path, content(self._seed, name, size), must_be_there=True)
         self._check_uploads()
+        self.tally.shapes = self._proxy.ask("shapes")
 
     def _pairs(self, numbers: Iterable[int]) -> None:
         with concurrent.futures.ThreadPoolExecutor(_WORKERS) as pool:
@@ -323,6 +326,8 @@ def _judge(tally: Tally) -> list[str]:
     succeeded = tally.met_and_succeeded / max(tally.met, 1)
     if succeeded < _SUCCEED_AT_LEAST:
         wrong.append(f"only {succeeded:.1%} of those that met a fault have succeeded")
+    seen = [shape.partition(":")[0] for shape in tally.shapes]
+    wrong += [f"there was no {shape}" for shape in SHAPES if shape not in seen]
     if tally.unharmed_failures:
         wrong.append(f"{tally.unharmed_failures} failed without having met a fault")
     return wrong
@@ -330,6 +335,7 @@ def _judge(tally: Tally) -> list[str]:
 
 def _print(tally: Tally, seed: int, seconds: float) -> None:
     print(f"seed {seed}: {tally.transfers} transfers in {seconds:.0f} s, {tally.killed} killed")
+    print(f"  requests: {', '.join(tally.shapes)}")
     for kind, count in tally.faults.most_common():
         print(f"  {kind:<28}{count:6}")
     met, succeeded = tally.met, tally.met_and_succeeded

@@ -32,7 +32,7 @@ std::string Setting(const char* name, const char* otherwise) {
   return value == nullptr ? otherwise : value;
 }
 
-[[noreturn]] void Fail(const Error& error) {
+[[noreturn]] void Die(const Error& error) {
   std::cerr << error.message << "\n";
   std::exit(1);
 }
@@ -53,7 +53,7 @@ int64_t PeakBytes() {
 Freight Open() {
   auto store = OpenStore(Setting("AIRFREIGHT_TEST_S3", ""),
                          {{"endpoint_url", Setting("AIRFREIGHT_TEST_S3_ENDPOINT", "")}});
-  if (!store) Fail(store.error());
+  if (!store) Die(store.error());
   TransferOptions transfer;
   transfer.slots = std::atoi(Setting("AIRFREIGHT_TEST_SLOTS", "1").c_str());
   return {{{"default", *store}}, Policy{}, std::string{}, transfer};
@@ -65,27 +65,27 @@ void Push(Freight& freight, uint64_t size) {
   info.extension = "bin";
   Coordinate where{"limits", "run", "stream", Instance::Map(-1), "k", std::nullopt};
   auto writer = freight.Open(where, info, {});
-  if (!writer) Fail(writer.error());
+  if (!writer) Die(writer.error());
   std::vector<uint64_t> piece(kPieceBytes / sizeof(uint64_t));
   uint64_t word = 0;
   for (uint64_t done = 0; done < size;) {
     for (uint64_t& place : piece) place = word++ * 0x9E3779B97F4A7C15U;
     const size_t length = std::min<uint64_t>(kPieceBytes, size - done);
     const auto bytes = std::as_bytes(std::span(piece)).first(length);
-    if (auto appended = (*writer)->Append(bytes, {}); !appended) Fail(appended.error());
+    if (auto appended = (*writer)->Append(bytes, {}); !appended) Die(appended.error());
     done += length;
   }
   const auto reference = (*writer)->Finish(info, {});
-  if (!reference) Fail(reference.error());
+  if (!reference) Die(reference.error());
   const auto text = reference->ToJson();
-  if (!text) Fail(text.error());
+  if (!text) Die(text.error());
   std::cout << *text << "\n";
 }
 
 void Pull(Freight& freight, std::string_view text, const std::string& path) {
   const auto reference = Reference::Parse(text);
-  if (!reference) Fail(reference.error());
-  if (auto pulled = freight.GetToFile(*reference, path, {}); !pulled) Fail(pulled.error());
+  if (!reference) Die(reference.error());
+  if (auto pulled = freight.GetToFile(*reference, path, {}); !pulled) Die(pulled.error());
 }
 
 int Run(const std::vector<std::string>& words) {

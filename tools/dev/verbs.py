@@ -82,6 +82,8 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("fuzz", partial(_fuzz, 600))
     stages.stage("fork", partial(_fork, 500))
     stages.stage("chaos", partial(_chaos, 10_000))
+    large = ["--stream", "10G", "--pull", "1G", "--limit", "4G"]
+    stages.stage("limits", partial(_limits, "release", *large))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version, soak=True))
     return stages.finish()
@@ -104,6 +106,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("access", _access_tests)
     stages.stage("fork", partial(_fork, 50))
     stages.stage("chaos", partial(_chaos, 1000, seed=1))
+    stages.stage("limits", partial(_limits, "debug"))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version))
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -236,6 +239,14 @@ def _chaos(transfers: int, *, seed: int | None = None) -> None:
     print(done.stdout.splitlines()[-1] if done.stdout else done.stderr)
     if done.returncode == 0 or "BROKEN: wrong value" not in done.stdout:
         raise DevError("without verification no wrong value was found: the run proves nothing")
+
+
+def _limits(preset: str, *sizes: str) -> None:
+    """Streams, and many pulls at once, in little memory."""
+    installing.versitygw()
+    program = build.configure_and_build(preset) / "airfreight_transfer_program"
+    command = ["python3", "-m", "tests.limits", "--program", str(program), *sizes]
+    run(command, env=_server_env())
 
 
 def _python_tests(version: str, *, soak: bool = False) -> None:
