@@ -265,6 +265,7 @@ Action ParseAction(const json& value, const std::string& where, bool counted) {
                               {"head", Verb::kHead},
                               {"remove", Verb::kRemove},
                               {"list", Verb::kList},
+                              {"upload", Verb::kUpload},
                               {"push", Verb::kPush},
                               {"stream", Verb::kStream},
                               {"pull", Verb::kPull},

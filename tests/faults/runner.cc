@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "airfreight/freight.h"
+#include "base/crc32c.h"
 #include "faults/fault_server.h"
 #include "faults/scripted_s3.h"
 #include "store/open.h"
@@ -245,6 +246,11 @@ class Run {
         }
         return OutcomeOf(put);
       }
+      case Action::Verb::kUpload: {
+        const auto uploaded = Upload(store, action, context);
+        if (uploaded) version_ = uploaded->version;
+        return OutcomeOf(uploaded);
+      }
       case Action::Verb::kGet: {
         GetOptions options;
         options.offset = action.offset.value_or(0);
@@ -264,6 +270,38 @@ class Run {
       default:
         return OutcomeOf(store.List("", "", 1000, context));
     }
+  }
+
+  // Part after part, given up at the first error, as whoever uploads has to.
+  Result<ObjectInfo> Upload(ObjectStore& store, const Action& action, const Context& context) {
+    const std::string value = ValueOf(action.size, action.seed);
+    PutOptions options;
+    options.metadata = {{"af-write", fmt::format("{:032x}", action.seed)}};
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto upload, store.StartUpload("k", options, context));
+    const auto send = [&]() -> Result<ObjectInfo> {
+      std::vector<UploadedPart> parts;
+      const uint64_t piece = action.piece == 0 ? value.size() : action.piece;
+      for (uint64_t offset = 0; offset < value.size(); offset += piece) {
+        const ByteView bytes = AsBytes(std::string_view(value).substr(offset, piece));
+        AIRFREIGHT_ASSIGN_OR_RETURN(
+            UploadedPart part, upload->PutPart(static_cast<int>(parts.size()) + 1, offset,
+                                               Body(bytes), Crc32c(bytes), context));
+        parts.push_back(std::move(part));
+      }
+      if (action.abandon) return Fail(ErrorCode::kCancelled, "abandoned");
+      return upload->Complete(parts, {action.condition, version_}, context);
+    };
+    auto sent = send();
+    if (sent) {
+      put_ = value;
+      return sent;
+    }
+    if (const Status aborted = upload->Abort({}); !aborted) {
+      sent.error().message += fmt::format("; abort: {}", aborted.error().message);
+    } else if (action.abandon && sent.error().code == ErrorCode::kCancelled) {
+      return ObjectInfo{};
+    }
+    return sent;
   }
 
   Result<Reference> Push(Freight& freight, const Action& action, const std::string& value,
