@@ -310,7 +310,15 @@ class Run {
     if (action.verb == Action::Verb::kPush) {
       return freight.Put(TheCoordinate(), Body(value), Info(), attempt, context);
     }
-    return Fail(ErrorCode::kUnsupported, "streams are not wired up yet");
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto writer, freight.Open(TheCoordinate(), Info(), attempt));
+    const size_t piece = action.piece == 0 ? value.size() : action.piece;
+    for (size_t offset = 0; offset < value.size(); offset += piece) {
+      AIRFREIGHT_RETURN_IF_ERROR(
+          writer->Append(AsBytes(std::string_view(value).substr(offset, piece)), context));
+    }
+    if (!action.abandon) return writer->Finish(Info(), context);
+    AIRFREIGHT_RETURN_IF_ERROR(writer->Abandon(context));
+    return Reference{};
   }
 
   Outcome OnFreight(Freight& freight, const Action& action, const Context& context) {
