@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
@@ -275,6 +276,7 @@ Action ParseAction(const json& value, const std::string& where, bool counted) {
   action.seed = fields.Get<uint64_t>("seed", action.seed);
   action.piece = fields.Get<uint64_t>("piece", action.piece);
   action.abandon = fields.Get("abandon", action.abandon);
+  action.abandon_after = fields.Take<size_t>("abandon_after");
   action.process = fields.Get("process", action.process);
   action.of = fields.Take<size_t>("of");
   action.attempt = fields.Get<int64_t>("attempt", action.attempt);
@@ -380,9 +382,9 @@ std::string ValueOf(uint64_t size, uint64_t seed) {
   // Constants: the generator of Knuth's MMIX (en.wikipedia.org/wiki/Linear_congruential_generator).
   uint64_t state = size ^ (seed * 0x9e3779b97f4a7c15);
   std::string value(size, '\0');
-  for (char& byte : value) {
+  for (size_t at = 0; at < value.size(); at += sizeof(state)) {
     state = state * 6364136223846793005 + 1442695040888963407;
-    byte = static_cast<char>(state >> 56);
+    std::memcpy(&value[at], &state, std::min(sizeof(state), value.size() - at));
   }
   return value;
 }

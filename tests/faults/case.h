@@ -82,12 +82,26 @@ struct Expectation {
 
 /// One thing that is done with the store or with Freight.
 struct Action {
-  enum class Verb { kPut, kGet, kHead, kRemove, kList, kUpload, kPush, kStream, kPull, kToFile, kPurge };
+  enum class Verb {
+    kPut,
+    kGet,
+    kHead,
+    kRemove,
+    kList,
+    kUpload,
+    kPush,
+    kStream,
+    kPull,
+    kToFile,
+    kPurge
+  };
   Verb verb = Verb::kPut;
   uint64_t size = 100;
-  uint64_t seed = 0;         ///< Another one is another value.
-  uint64_t piece = 0;        ///< Bytes of each Append of a stream or part of an upload; 0: all at once.
-  bool abandon = false;      ///< A stream or upload is given up in place of finished.
+  uint64_t seed = 0;     ///< Another one is another value.
+  uint64_t piece = 0;    ///< Bytes of each Append of a stream or part of an upload; 0: all at once.
+  bool abandon = false;  ///< A stream or upload is given up in place of finished.
+  /// A stream is given up once the server has seen so many requests.
+  std::optional<size_t> abandon_after;
   int process = 1;           ///< Each number has its own store, connections and Freight.
   std::optional<size_t> of;  ///< Which push a pull or purge is about, from 0; absent: the last.
   int64_t attempt = 1;

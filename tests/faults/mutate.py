@@ -26,8 +26,8 @@ MUTATIONS = FAULTS / "mutations.json"
 # What the build of the fault tests reads.
 COPIED = ("CMakeLists.txt", "CMakePresets.json", "include", "src", "tests/conformance", "tests/faults")
 SUFFIXES = (".cc", ".h", ".txt", ".json")
-# A mutant that hangs has been noticed. The slowest case takes some seconds.
-TIMEOUT = 120.0
+# A mutant that hangs has been noticed. The slowest case takes three seconds.
+TIMEOUT = 30.0
 
 
 class MutationError(Exception):

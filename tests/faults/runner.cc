@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "airfreight/freight.h"
@@ -203,6 +204,8 @@ class Run {
     return &process;
   }
 
+  size_t seen() const { return server_.request_count() - uncounted_; }
+
   Context MakeContext(const Action& action) {
     Context context;
     if (action.cancel_after) {
@@ -283,9 +286,9 @@ class Run {
       const uint64_t piece = action.piece == 0 ? value.size() : action.piece;
       for (uint64_t offset = 0; offset < value.size(); offset += piece) {
         const ByteView bytes = AsBytes(std::string_view(value).substr(offset, piece));
-        AIRFREIGHT_ASSIGN_OR_RETURN(
-            UploadedPart part, upload->PutPart(static_cast<int>(parts.size()) + 1, offset,
-                                               Body(bytes), Crc32c(bytes), context));
+        AIRFREIGHT_ASSIGN_OR_RETURN(UploadedPart part,
+                                    upload->PutPart(static_cast<int>(parts.size()) + 1, offset,
+                                                    Body(bytes), Crc32c(bytes), context));
         parts.push_back(std::move(part));
       }
       if (action.abandon) return Fail(ErrorCode::kCancelled, "abandoned");
@@ -316,6 +319,7 @@ class Run {
       AIRFREIGHT_RETURN_IF_ERROR(
           writer->Append(AsBytes(std::string_view(value).substr(offset, piece)), context));
     }
+    while (seen() < action.abandon_after.value_or(0)) std::this_thread::yield();
     if (!action.abandon) return writer->Finish(Info(), context);
     AIRFREIGHT_RETURN_IF_ERROR(writer->Abandon(context));
     return Reference{};
