@@ -26,7 +26,8 @@ MUTATIONS = FAULTS / "mutations.json"
 # What the build of the fault tests reads.
 COPIED = ("CMakeLists.txt", "CMakePresets.json", "include", "src", "tests/conformance", "tests/faults")
 SUFFIXES = (".cc", ".h", ".txt", ".json")
-# A mutant that hangs has been noticed. The slowest case takes three seconds.
+# A mutant that hangs has been noticed. The slowest case takes three seconds; the idle time-out,
+# which ends most hangs, is a minute.
 TIMEOUT = 30.0
 
 
@@ -152,8 +153,9 @@ class Tree:
         return done.returncode == 0
 
     def configure(self) -> None:
-        """Configures the build, without optimisation: compiling is what takes the time."""
-        if not self._run("cmake", "--preset", "debug"):
+        """Configures the build: unoptimised, as compiling is what takes the time, and without
+        warnings, as a mutant may leave a variable unused."""
+        if not self._run("cmake", "--preset", "debug", "-DAIRFREIGHT_DEVELOPER_MODE=OFF"):
             raise MutationError("the copy does not configure")
 
     def build(self) -> bool:
