@@ -16,10 +16,6 @@ namespace {
 
 using nlohmann::json;
 
-// Where Freight keeps the coordinate that the runner uses, and where the store's verbs go.
-constexpr std::string_view kObject = "/bucket/xcom/d/r/t/map_-1/k.bin";
-constexpr std::string_view kKey = "/bucket/xcom/k";
-
 [[noreturn]] void Refuse(const std::string& what) { throw std::invalid_argument(what); }
 
 /// \brief An object whose members are taken one by one; what is left at the end is a mistake.
@@ -166,6 +162,10 @@ RequestRule ParseExpected(const json& value, const std::string& where) {
   if (rule.method.empty() || rule.path.empty()) Refuse(where + ".is needs a method and a path");
   rule.headers = ParseHeaderRules(fields, "headers");
   rule.body_size = fields.Take<uint64_t>("body_size");
+  if (const auto times = fields.Take<std::string>("times")) {
+    if (*times != "some") Refuse(fields.Path("times") + " is 'some'");
+    rule.some = true;
+  }
   fields.End();
   return rule;
 }
@@ -345,6 +345,7 @@ Case Parse(std::string_view name, std::string_view text) {
     const std::string where = fmt::format("actions[{}]", parsed.actions.size());
     parsed.actions.push_back(ParseAction(action, where, true));
   }
+  int somes = 0;
   for (const json& request : List(fields, "requests", true)) {
     const std::string where = fmt::format("requests[{}]", parsed.requests.size());
     RequestGroup group;
@@ -352,6 +353,10 @@ Case Parse(std::string_view name, std::string_view text) {
       for (const json& one : request) group.push_back(ParseExpected(one, where));
     } else {
       group.push_back(ParseExpected(request, where));
+    }
+    for (const RequestRule& rule : group) {
+      if (!rule.some) continue;
+      if (group.size() > 1 || somes++ > 0) Refuse(where + ": 'some' is for one, alone");
     }
     parsed.requests.push_back(std::move(group));
   }

@@ -16,6 +16,11 @@
 
 namespace airfreight::faults {
 
+/// Where Freight keeps the value of the coordinate that the runner uses: `{object}` in a case.
+inline constexpr std::string_view kObject = "/bucket/xcom/d/r/t/map_-1/k.bin";
+/// Where the store's own verbs go: `{key}`.
+inline constexpr std::string_view kKey = "/bucket/xcom/k";
+
 /// What a header must be.
 struct HeaderRule {
   enum class Kind { kIs, kContains, kAbsent };
@@ -31,6 +36,7 @@ struct RequestRule {
   std::map<std::string, std::string> query;
   std::vector<HeaderRule> headers;
   std::optional<uint64_t> body_size;  ///< For expectations.
+  bool some = false;                  ///< For expectations: one request or more.
   std::string text;                   ///< As the file has it, for messages.
 };
 

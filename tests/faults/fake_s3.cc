@@ -126,6 +126,12 @@ size_t FakeS3::object_count() const {
   return objects_.size();
 }
 
+bool FakeS3::Holds(const std::string& path, std::string_view body) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(path);
+  return found != objects_.end() && found->second.body == body;
+}
+
 std::optional<Reply> FakeS3::Refused(const Request& request, const std::string& path) const {
   const auto found = objects_.find(path);
   if (request.headers.Get("if-none-match") == "*" && found != objects_.end()) {

@@ -48,6 +48,8 @@ class FakeS3 {
   /// Number of uploads that were neither completed nor aborted.
   size_t open_uploads() const;
   size_t object_count() const;
+  /// Whether the object is there and has these bytes.
+  bool Holds(const std::string& path, std::string_view body) const;
 
  private:
   struct Object {
