@@ -24,7 +24,14 @@ ROOT = Path(__file__).resolve().parents[2]
 FAULTS = ROOT / "tests" / "faults"
 MUTATIONS = FAULTS / "mutations.json"
 # What the build of the fault tests reads.
-COPIED = ("CMakeLists.txt", "CMakePresets.json", "include", "src", "tests/conformance", "tests/faults")
+COPIED = (
+    "CMakeLists.txt",
+    "CMakePresets.json",
+    "include",
+    "src",
+    "tests/conformance",
+    "tests/faults",
+)
 SUFFIXES = (".cc", ".h", ".txt", ".json")
 # A mutant that hangs has been noticed. The slowest case takes three seconds; the idle time-out,
 # which ends most hangs, is a minute.
@@ -160,9 +167,7 @@ class Tree:
 
     def build(self) -> bool:
         """Builds the fault tests."""
-        return self._run(
-            "ninja", "-C", "build/debug", f"-j{self.jobs}", "airfreight_fault_tests"
-        )
+        return self._run("ninja", "-C", "build/debug", f"-j{self.jobs}", "airfreight_fault_tests")
 
     def survivors(self, cases: tuple[str, ...]) -> list[str]:
         """Those of the cases that pass. A crash or a hang counts as a failure."""
