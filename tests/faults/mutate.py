@@ -3,9 +3,9 @@
 ``python3 -m tests.faults.mutate`` copies the sources, applies each entry of ``mutations.json`` in
 turn, builds the fault tests and runs the cases that the entry names: every one of them has to fail.
 
-An entry has ``name``, ``file`` (or a folder, of which one source holds the text), ``text`` (a string
-or a list of lines, there exactly once), ``by`` (what stands in its place), ``cases`` and, for the
-few that ``--quick`` runs, ``quick``.
+An entry has ``name``, ``file`` (or a folder, of which one source holds the text), ``text`` (a
+string or a list of lines, there exactly once), ``by`` (what stands in its place), ``cases`` and,
+for the few that ``--quick`` runs, ``quick``.
 """
 
 from __future__ import annotations
