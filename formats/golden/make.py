@@ -256,9 +256,7 @@ def references() -> dict[str, str]:
         "field_twice": ("Invalid", compact(frame)[:-1] + ',"uri":"s3://elsewhere/x"}'),
         "tail_beyond_the_end": (
             "Invalid",
-            compact(frame).replace(
-                '"etag"', '"tail":[29213842,"crc32c:00c0ffee"],"etag"'
-            ),
+            compact(frame).replace('"etag"', '"tail":[29213842,"crc32c:00c0ffee"],"etag"'),
         ),
         "fraction": ("Invalid", compact(frame).replace("29213841", "29213841.5")),
         "inline_document": (

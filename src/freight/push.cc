@@ -83,15 +83,15 @@ class PartsWriter final : public ObjectWriter {
 
   Result<ObjectInfo> Write(const Condition& condition) override {
     gone_ = false;
-    if (upload_ == nullptr) AIRFREIGHT_RETURN_IF_ERROR(Send());
-    auto done = upload_->Complete(sent_.parts, condition, context_);
-    if (done) {
-      upload_.reset();
-    } else if (done.error().code == ErrorCode::kNotFound) {
-      upload_.reset();
-      gone_ = true;
+    if (upload_ == nullptr) {
+      AIRFREIGHT_ASSIGN_OR_RETURN(
+          upload_, push_.store().StartUpload(push_.key(), push_.Options(), context_));
+      Status sent = Send();
+      if (!sent) return Gone(Result<ObjectInfo>(Fail(std::move(sent).error())));
     }
-    return done;
+    auto done = upload_->Complete(sent_.parts, condition, context_);
+    if (done) upload_.reset();
+    return Gone(std::move(done));
   }
   bool UploadIsGone() const override { return gone_; }
   bool CanStartOver() const override { return true; }
@@ -108,9 +108,14 @@ class PartsWriter final : public ObjectWriter {
   }
 
  private:
+  // Of a part too, NotFound says that the store knows the upload no more.
+  Result<ObjectInfo> Gone(Result<ObjectInfo> result) {
+    gone_ = !result && result.error().code == ErrorCode::kNotFound;
+    if (gone_) upload_.reset();
+    return result;
+  }
+
   Status Send() {
-    AIRFREIGHT_ASSIGN_OR_RETURN(upload_,
-                                push_.store().StartUpload(push_.key(), push_.Options(), context_));
     const bool sha256 = push_.decision().digest == DigestKind::kSha256 && !digested_;
     Digester digester(DigestKind::kSha256);
     AIRFREIGHT_ASSIGN_OR_RETURN(sent_, SendBody(*upload_, body_, plan_, connections_,

@@ -467,6 +467,23 @@ TEST_F(ValueWriterTest, UploadThatTheStoreGaveUpIsSentAgainFromMemoryAndIsAnErro
   EXPECT_TRUE(Stored(*put) == text);
 }
 
+TEST_F(ValueWriterTest, UploadThatIsGoneBeforeItsLastPartIsTreatedAlike) {
+  std::atomic<int> parts{0};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
+    if (++parts == 2) return Fail(ErrorCode::kNotFound, "NoSuchUpload");
+    return {};
+  };
+  const std::string text = Pattern(4 * kPart);
+  const auto streamed = Write(*Process(), text);
+  ASSERT_TRUE(IsError(streamed, ErrorCode::kUnavailable));
+  EXPECT_TRUE(streamed.error().retryable);
+  EXPECT_THAT(streamed.error().message, HasSubstr("push again"));
+  parts = 0;
+  const auto put = Process()->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
+  ASSERT_TRUE(IsOk(put));
+  EXPECT_TRUE(Stored(*put) == text);
+}
+
 TEST_F(ValueWriterTest, ServerThatKnowsNoConditionsCompletesWithoutOne) {
   faulty_->upload.before_complete = [](const Condition& condition) -> Status {
     if (condition.kind == Condition::Kind::kNone) return {};

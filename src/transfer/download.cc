@@ -73,6 +73,10 @@ class Download::Sink final : public ReadSink {
   }
 
   Status Write(ByteView bytes) override {
+    if (download_.stop_.IsSet()) {
+      failed_ = true;
+      return Fail(ErrorCode::kCancelled, "the download was ended");
+    }
     uint64_t at = 0;
     bool met = false;
     const Clock::time_point before = download_.options_.now();

@@ -17,6 +17,18 @@ constexpr std::chrono::milliseconds kPoll{100};
 // others wait.
 constexpr uint64_t kUncounted = uint64_t{1} << 20;
 
+// "Not found" of a part is of its upload, and would read as if the value was to be found.
+Error PartError(Error error) {
+  if (error.code != ErrorCode::kNotFound) return error;
+  error.code = ErrorCode::kUnavailable;
+  error.retryable = true;
+  error.message =
+      "the store has given up the parts that were sent (are open uploads removed too early? a "
+      "lifecycle rule needs days, not hours). Nothing was changed; push again: " +
+      error.message;
+  return error;
+}
+
 }  // namespace
 
 Context AbortContext(ErrorCode code) {
@@ -236,7 +248,7 @@ void StreamUpload::Send(Part part) {
     parts_.push_back(*std::move(sent));
     parts_.back().crc32c = part.crc32c;
   } else {
-    if (!worker_error_) worker_error_ = std::move(sent).error();
+    if (!worker_error_) worker_error_ = PartError(std::move(sent).error());
     stop_.Set();
   }
   changed_.notify_all();

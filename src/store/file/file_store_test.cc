@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/crc32c.h"
 #include "base/digest.h"
 #include "base/random.h"
 #include "conformance/matchers.h"
@@ -393,6 +394,43 @@ TEST_F(FileStoreTest, KilledAtAnyMomentLeavesAWholeObjectWithItsMetadataOrNone) 
   // No dead writer holds a lock or stands in the way.
   EXPECT_TRUE(IsOk(Put("d/r/k", "after", {}, Condition::None())));
   EXPECT_TRUE(IsOk(store_->Remove("d/r/k", Condition::None(), {})));
+}
+
+TEST_F(FileStoreTest, UploadThatIsAbortedOrDroppedLeavesNoFile) {
+  const std::string text(100'000, 'x');
+  const auto files = [this] {
+    size_t count = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(directory_)) {
+      if (entry.is_regular_file() && entry.path().parent_path().filename() != ".@locks") ++count;
+    }
+    return count;
+  };
+  for (const bool abort : {true, false}) {
+    auto upload = store_->StartUpload("d/r/k", {}, {});
+    ASSERT_TRUE(IsOk(upload));
+    ASSERT_TRUE(IsOk((*upload)->PutPart(1, 0, Body(text), Crc32c(AsBytes(text)), {})));
+    EXPECT_EQ(files(), 1U);
+    if (abort) {
+      EXPECT_TRUE(IsOk((*upload)->Abort({})));
+      EXPECT_FALSE(fs::exists(directory_ / "d"));  // Nor the folders that it has made.
+    }
+    upload->reset();
+    EXPECT_EQ(files(), 0U);
+  }
+}
+
+TEST_F(FileStoreTest, UploadOfAKilledWriterIsNoObject) {
+  const pid_t child = fork();
+  if (child == 0) {
+    const std::string text(100'000, 'x');
+    auto upload = store_->StartUpload("d/r/k", {}, {});
+    (void)(*upload)->PutPart(1, 0, Body(text), Crc32c(AsBytes(text)), {});
+    kill(getpid(), SIGKILL);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_TRUE(IsError(store_->Get("d/r/k", {}, {}), ErrorCode::kNotFound));
+  EXPECT_TRUE(store_->List("", "", 10, {})->objects.empty());
+  EXPECT_TRUE(IsOk(Put("d/r/k", "after", {}, Condition::Absent())));
 }
 
 TEST_F(FileStoreTest, LockFilesDeletedByHandAreMadeAgain) {
