@@ -72,6 +72,13 @@ class SigPipeGuard {
   bool was_pending_ = false;
 };
 
+// When the request was begun to be sent, in microseconds; 0 while there is no connection.
+curl_off_t SentAt(CURL* easy) {
+  curl_off_t sent_at = 0;
+  curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
+  return sent_at;
+}
+
 bool IsHttps(std::string_view url) { return EqualsIgnoreCase(url.substr(0, 8), "https://"); }
 
 bool HasBody(std::string_view method) { return method == "PUT" || method == "POST"; }
@@ -437,6 +444,13 @@ Result<HttpResponse> CurlTransport::Run(Handle& handle, Transfer& transfer,
     transfer.lost_reuse = LostReuse(handle, transfer, static_cast<int>(message->data.result));
     return Fail(Explain(handle, transfer, static_cast<int>(message->data.result)));
   }
+  if (transfer.response.status == 0) {
+    // libcurl takes a connection that ends within the head for the end of an answer without a body.
+    return Fail(MakeError(ErrorCode::kUnavailable,
+                          fmt::format("{} {}: the answer ended within its head",
+                                      transfer.request.method, Origin(transfer.request.url)),
+                          true));
+  }
   return std::move(transfer.response);
 }
 
@@ -475,19 +489,25 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
                       where, reason, transfer.ca_path),
           false);
     case CURLE_URL_MALFORMAT:
-    case CURLE_UNSUPPORTED_PROTOCOL:
       return MakeError(ErrorCode::kInvalid, where + reason, false);
+    case CURLE_UNSUPPORTED_PROTOCOL: {
+      // Of a URL, or, once the request was sent, of an answer ("Received HTTP/0.9 when not
+      // allowed"): then the status line was damaged on its way, or no HTTP server is there.
+      const bool of_answer = SentAt(handle.easy) > 0;
+      return MakeError(
+          of_answer ? ErrorCode::kUnavailable : ErrorCode::kInvalid,
+          where + (of_answer ? fmt::format("the answer is no HTTP ({})", reason) : reason),
+          of_answer);
+    }
     case CURLE_OUT_OF_MEMORY:
       return MakeError(ErrorCode::kTooLarge, where + reason, false);
     case CURLE_PARTIAL_FILE:
       return MakeError(ErrorCode::kUnavailable,
                        fmt::format("{}the answer ended early ({})", where, reason), true);
     case CURLE_OPERATION_TIMEDOUT: {
-      curl_off_t sent_at = 0;
-      curl_easy_getinfo(handle.easy, CURLINFO_PRETRANSFER_TIME_T, &sent_at);
       const bool settings = !options_.local_service;
       const std::string limit =
-          sent_at == 0
+          SentAt(handle.easy) == 0
               ? fmt::format("no connection within {} ms{}", options_.connect_timeout.count(),
                             settings ? " ([airfreight] s3_connect_timeout)" : "")
               : fmt::format("not a byte moved for {} s{}", IdleTimeout(transfer.request).count(),

@@ -91,6 +91,24 @@ TEST_F(CurlTransportTest, AShortBodyIsARetryableErrorNeverAResult) {
   EXPECT_THAT(response.error().message, HasSubstr("ended early"));
 }
 
+TEST_F(CurlTransportTest, AHeadThatBreaksOffOrIsNoneIsRetryableNeverAResult) {
+  std::string bytes;
+  TestServer server([&](const SeenRequest&) {
+    ScriptedReply reply;
+    reply.bytes = bytes;
+    reply.close = true;
+    return reply;
+  });
+  for (const char* head : {"HTTP/1.1 200 OK\r\nContent-Type: te", "HTTP/1.1 100 Continue\r\n\r\n",
+                           "HTTP/1.", "JTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"}) {
+    bytes = head;
+    const auto response = transport_.Perform(Request(server), context_, nullptr);
+    ASSERT_FALSE(response.has_value()) << head;
+    EXPECT_EQ(response.error().code, ErrorCode::kUnavailable) << response.error().message;
+    EXPECT_TRUE(response.error().retryable) << response.error().message;
+  }
+}
+
 TEST_F(CurlTransportTest, AResetBeforeTheAnswerIsRetryable) {
   TestServer server([](const SeenRequest&) {
     ScriptedReply reply;
