@@ -99,7 +99,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("core-asan", lambda: _ctest("asan"))
     stages.stage("core-tsan", lambda: _ctest("tsan"))
     # A dozen targets: within the minute that the stage may take.
-    stages.stage("fuzz", partial(_fuzz, 4))
+    stages.stage("fuzz", partial(_fuzz, 3))
     stages.stage("wheel", _wheel)
     stages.stage("debootstrap", _debootstrap)
     stages.stage("servers", _server_tests)
