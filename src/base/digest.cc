@@ -1,10 +1,12 @@
 #include "base/digest.h"
 
 #include <fmt/format.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
-#include <openssl/hmac.h>
 
-#include <climits>
+#include <algorithm>
+#include <array>
+#include <memory>
 #include <new>
 
 #include "base/crc32c.h"
@@ -22,8 +24,13 @@ void Require(bool ok) {
 }
 
 unsigned char* AsUnsigned(std::byte* bytes) { return reinterpret_cast<unsigned char*>(bytes); }
-const unsigned char* AsUnsigned(const std::byte* bytes) {
-  return reinterpret_cast<const unsigned char*>(bytes);
+
+// EVP_sha256() looks the algorithm up again in each call, which takes longer than hashing the few
+// bytes of a signature (openssl.org/docs/man3.0/man7/crypto.html, "Performance"). Never freed.
+const EVP_MD* FetchedSha256() {
+  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+  Require(algorithm != nullptr);
+  return algorithm;
 }
 
 }  // namespace
@@ -31,21 +38,43 @@ const unsigned char* AsUnsigned(const std::byte* bytes) {
 Sha256Value Sha256(ByteView bytes) {
   Sha256Value value;
   unsigned length = 0;
-  Require(EVP_Digest(bytes.data(), bytes.size(), AsUnsigned(value.data()), &length, EVP_sha256(),
+  Require(EVP_Digest(bytes.data(), bytes.size(), AsUnsigned(value.data()), &length, FetchedSha256(),
                      nullptr) == 1);
   return value;
 }
 
+// RFC 2104, section 2. Written out, since OpenSSL's HMAC() looks up the algorithm and its
+// parameters by name each time: 1.5 µs against 0.4, and a signature takes five.
 Sha256Value HmacSha256(ByteView key, ByteView bytes) {
-  Sha256Value value;
-  unsigned length = 0;
-  // HMAC() takes an int, and a null key means "the key of before" to it: keys here are short, and
-  // an empty one is given as a pointer to nothing.
-  static constexpr std::byte kEmpty{};
-  Require(key.size() <= INT_MAX);
-  const std::byte* key_data = key.empty() ? &kEmpty : key.data();
-  Require(HMAC(EVP_sha256(), key_data, static_cast<int>(key.size()), AsUnsigned(bytes.data()),
-               bytes.size(), AsUnsigned(value.data()), &length) != nullptr);
+  constexpr size_t kBlock = 64;
+  std::array<std::byte, kBlock> pad{};
+  if (key.size() > kBlock) {
+    const Sha256Value shorter = Sha256(key);
+    std::copy(shorter.begin(), shorter.end(), pad.begin());
+  } else {
+    std::copy(key.begin(), key.end(), pad.begin());
+  }
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+  const std::unique_ptr<EVP_MD_CTX, Free> context(EVP_MD_CTX_new());
+  Require(context != nullptr);
+  Sha256Value value{};
+  const auto digest = [&](ByteView second) {
+    unsigned length = 0;
+    Require(EVP_DigestInit_ex(context.get(), FetchedSha256(), nullptr) == 1);
+    Require(EVP_DigestUpdate(context.get(), pad.data(), pad.size()) == 1);
+    Require(EVP_DigestUpdate(context.get(), second.data(), second.size()) == 1);
+    Require(EVP_DigestFinal_ex(context.get(), AsUnsigned(value.data()), &length) == 1);
+  };
+  constexpr std::byte kInner{0x36};
+  constexpr std::byte kOuter{0x5c};
+  for (std::byte& byte : pad) byte ^= kInner;
+  digest(bytes);
+  for (std::byte& byte : pad) byte ^= kInner ^ kOuter;
+  digest(value);
+  // It is a secret key, with a pattern over it.
+  OPENSSL_cleanse(pad.data(), pad.size());
   return value;
 }
 
@@ -60,7 +89,7 @@ Digester::Digester(DigestKind kind) : kind_(kind) {
   if (kind_ != DigestKind::kSha256) return;
   sha256_ = std::make_unique<Sha256Context>();
   Require(sha256_->evp != nullptr);
-  Require(EVP_DigestInit_ex(sha256_->evp.get(), EVP_sha256(), nullptr) == 1);
+  Require(EVP_DigestInit_ex(sha256_->evp.get(), FetchedSha256(), nullptr) == 1);
 }
 
 Digester::Digester(Digester&&) noexcept = default;

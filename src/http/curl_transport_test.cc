@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 
@@ -226,6 +227,30 @@ TEST_F(CurlTransportTest, ALargeBodyIsSentFromItsSegmentsInOrder) {
   ASSERT_EQ(seen.size(), 1u);
   EXPECT_EQ(seen[0].headers.Get("content-length"), std::to_string(whole.size()));
   EXPECT_TRUE(seen[0].body == whole);
+}
+
+// Up to 64 KiB go together with the head, as a form would.
+TEST_F(CurlTransportTest, ABodyThatGoesWithItsHeadIsWholeAndIsNotCalledAForm) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, {}, ""); });
+  const std::string first(40'000, '\0');
+  const std::string more(40'000, 'b');
+  for (const size_t size : {1u, 40'000u, 40'001u, 65'534u, 65'535u, 65'536u, 80'000u}) {
+    HttpRequest request = Request(server, "PUT");
+    request.body.Append(AsBytes(first).first(std::min(size, first.size())));
+    if (size > first.size()) request.body.Append(AsBytes(more).first(size - first.size()));
+    ASSERT_TRUE(transport_.Perform(request, context_, nullptr).has_value());
+    const SeenRequest seen = server.requests().back();
+    EXPECT_EQ(seen.method, "PUT");
+    EXPECT_TRUE(seen.body == (first + more).substr(0, size)) << size;
+    EXPECT_EQ(seen.headers.Get("content-length"), std::to_string(size));
+    EXPECT_FALSE(seen.headers.Find("content-type").has_value()) << size;
+    EXPECT_FALSE(seen.headers.Find("expect").has_value());
+  }
+  HttpRequest typed = Request(server, "PUT");
+  typed.headers.Set("Content-Type", "text/plain");
+  typed.body.Append(AsBytes("x"));
+  ASSERT_TRUE(transport_.Perform(typed, context_, nullptr).has_value());
+  EXPECT_EQ(server.requests().back().headers.Get("content-type"), "text/plain");
 }
 
 // aws/aws-cli#1116, cloudflare/workerd#6845.
