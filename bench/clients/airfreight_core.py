@@ -57,7 +57,11 @@ class Client(clients.Client):
         del size
         if not hasattr(self._freight, "get_many"):
             raise clients.MissingError
-        return list(self._freight.get_many(list(handles)))
+        found = self._freight.get_many(list(handles))
+        for body in found:
+            if isinstance(body, BaseException):
+                raise body
+        return list(found)
 
     def push_stream(self, name: str, pieces: Iterator[bytes]) -> Any:
         """Through the sink that codecs write to."""
