@@ -188,6 +188,10 @@ bool Download::ReadRange(Stream& stream, bool caller, const Context& context) {
   {
     const std::lock_guard lock(mutex_);
     stream.asked_to = stream.end;
+    if (!stream.first && stream.left() == 0) {  // Taken over before it was asked for.
+      stream.under_way = false;
+      return true;
+    }
     if (stream.first) {
       options.expected_size = options_.size;
     } else {
@@ -347,7 +351,7 @@ void Download::Watch() {
 
   if (rate_before_growth_) {
     // The new streams have to be there before they can be judged.
-    if (now - grew_ < std::max<Clock::duration>(2 * kWindow, 2 * latency_)) return;
+    if (now - grew_ < std::max<Clock::duration>(3 * kWindow, 3 * latency_)) return;
     full_ = rate < kWorthwhileGain * *rate_before_growth_;
     rate_before_growth_.reset();
     slow_windows_ = 0;

@@ -83,17 +83,23 @@ class ScriptedStore final : public ObjectStore {
     return read;
   }
 
-  /// Lets the clock go on by `time` until as many streams have been begun.
+  /// Waits until as many streams have been begun. The clock goes on as long as there is only one:
+  /// what is slow has to be seen to be slow, and no stream is to look stalled.
   void WaitForStreams(size_t count, const Context& context) {
     for (;;) {
-      {
-        const std::lock_guard lock(mutex_);
-        if (requests.size() >= count) return;
-      }
-      if (context.IsCancelled()) return;
-      Advance(milliseconds(1));
+      const size_t begun = RequestCount();
+      if (begun >= count || context.IsCancelled()) return;
+      if (begun < 2) Advance(milliseconds(1));
       std::this_thread::yield();
     }
+  }
+  size_t RequestCount() {
+    const std::lock_guard lock(mutex_);
+    return requests.size();
+  }
+  GetOptions Request(int stream) {
+    const std::lock_guard lock(mutex_);
+    return requests[static_cast<size_t>(stream)];
   }
   void Advance(nanoseconds time) { now_ += time.count(); }
   Context::Clock::time_point Now() const {
@@ -102,6 +108,7 @@ class ScriptedStore final : public ObjectStore {
 
   bool parallel = true;
   std::atomic<double> rate{50e6};  // Bytes per second of each stream.
+  bool full = false;               ///< `rate` is that of all streams together.
   /// Asked before each piece.
   std::function<Status(int stream, uint64_t offset, const Context& context)> before_piece;
   std::string version = "\"1\"";
@@ -126,7 +133,8 @@ class ScriptedStore final : public ObjectStore {
       if (before_piece) AIRFREIGHT_RETURN_IF_ERROR(before_piece(stream, offset, context));
       AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
       const uint64_t length = std::min(kPiece, range.length - done);
-      const double seconds = static_cast<double>(length) / rate / std::max(active_.load(), 1);
+      const int sharers = full ? 1 : std::max(active_.load(), 1);
+      const double seconds = static_cast<double>(length) / rate / sharers;
       Advance(nanoseconds(static_cast<int64_t>(seconds * 1e9)));
       AIRFREIGHT_RETURN_IF_ERROR(sink.Write(AsBytes(text_).subspan(offset, length)));
       done += length;
@@ -161,10 +169,13 @@ class DownloadTest : public testing::Test {
     const Buffer got = target_.Take();
     EXPECT_TRUE(AsText(got.view()) == text_);
   }
-  // The first stream waits, at its eighth piece, until others have been begun.
-  void HoldFirstUntil(size_t streams) {
+  // The first stream waits, at its eighth piece, until others have been begun; so do they.
+  void Hold(size_t streams, int stream, uint64_t offset, const Context& context) {
+    if (stream > 0 || offset == 8 * kPiece) store_.WaitForStreams(streams, context);
+  }
+  void HoldUntil(size_t streams) {
     store_.before_piece = [this, streams](int stream, uint64_t offset, const Context& context) {
-      if (stream == 0 && offset == 8 * kPiece) store_.WaitForStreams(streams, context);
+      Hold(streams, stream, offset, context);
       return Status();
     };
   }
@@ -197,7 +208,7 @@ TEST_F(DownloadTest, OneHiccupOfAFastStoreAddsNoStream) {
 }
 
 TEST_F(DownloadTest, SlowStreamsAreJoinedByOthersUpToTheSettingOnTheFirstOnesVersion) {
-  HoldFirstUntil(4);
+  HoldUntil(4);
   ExpectWhole(Run());
   EXPECT_GE(store_.requests.size(), 4U);
   EXPECT_LE(store_.most_active, 4);
@@ -243,10 +254,20 @@ TEST_F(DownloadTest, ThrottlingAfterABurstAddsStreams) {
 }
 
 TEST_F(DownloadTest, StreamThatGivesNothingAtAllIsSeenByThePollsOfItsStore) {
-  HoldFirstUntil(2);  // No piece comes while it waits: only polls.
+  HoldUntil(2);  // No piece comes while it waits: only polls.
   store_.rate = 1e12;
   ExpectWhole(Run());
   EXPECT_GE(store_.requests.size(), 2U);
+}
+
+TEST_F(DownloadTest, StreamsThatBringNothingAreNotFollowedByMore) {
+  // 100 MB/s, however many share them: eight are tried, as 800 MB/s would take, and no more.
+  options_.connections = 16;
+  store_.full = true;
+  store_.rate = 100e6;
+  HoldUntil(8);
+  ExpectWhole(Run());
+  EXPECT_LE(store_.threads.size(), 8U);
 }
 
 TEST_F(DownloadTest, LittleThatIsLeftIsNotWorthAStream) {
@@ -261,7 +282,7 @@ TEST_F(DownloadTest, LittleThatIsLeftIsNotWorthAStream) {
 
 TEST_F(DownloadTest, Sha256IsOfTheWholeWhoeverReadIt) {
   options_.digest = DigestKind::kSha256;
-  HoldFirstUntil(3);
+  HoldUntil(3);
   ExpectWhole(Run());
   EXPECT_GE(store_.requests.size(), 3U);
 }
@@ -269,9 +290,9 @@ TEST_F(DownloadTest, Sha256IsOfTheWholeWhoeverReadIt) {
 TEST_F(DownloadTest, RangeThatFailsForAWhileIsReadByTheOthers) {
   std::atomic<bool> failed{false};
   store_.before_piece = [&](int stream, uint64_t offset, const Context& context) -> Status {
-    if (stream == 0 && offset == 8 * kPiece) store_.WaitForStreams(3, context);
+    Hold(3, stream, offset, context);
     // In its midst: what came before is kept.
-    if (stream == 1 && offset > store_.requests[1].offset && !failed.exchange(true)) {
+    if (stream == 1 && offset > store_.Request(1).offset && !failed.exchange(true)) {
       Error error;
       error.code = ErrorCode::kThrottled;
       error.retryable = true;
@@ -314,7 +335,7 @@ TEST_F(DownloadTest, ObjectThatIsReplacedInBetweenIsAFailedCondition) {
 TEST_F(DownloadTest, StalledRangeIsTakenOverByWhoIsIdle) {
   std::atomic<int> hung{0};
   store_.before_piece = [&](int stream, uint64_t offset, const Context& context) -> Status {
-    if (stream == 0 && offset == 8 * kPiece) store_.WaitForStreams(3, context);
+    Hold(3, stream, offset, context);
     if (stream == 1) {
       ++hung;
       while (!context.IsCancelled()) {

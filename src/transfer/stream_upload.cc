@@ -92,7 +92,7 @@ Status StreamUpload::DoAppend(ByteView bytes, const Context& context) {
       const uint64_t room = first_bytes_ - first_.size();
       AIRFREIGHT_ASSIGN_OR_RETURN(
           copy, first_.AppendSome(bytes.first(std::min<uint64_t>(room, bytes.size()))));
-      if (first_share_.bytes() == 0 && first_.size() > kUncounted) {
+      if (capabilities_.parts && first_share_.bytes() == 0 && first_.size() > kUncounted) {
         first_share_ = budget_.TakeRegardless(first_bytes_);
       }
     } else {
