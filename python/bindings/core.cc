@@ -9,6 +9,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -20,6 +22,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "airfreight/freight.h"
@@ -142,6 +145,102 @@ class PySink {
   bool closed_ = false;
 };
 
+// A value on its way to the store while a codec is still writing it.
+class PyWriter {
+ public:
+  PyWriter(std::unique_ptr<ValueWriter> writer, ValueInfo info)
+      : writer_(std::move(writer)), info_(std::move(info)) {}
+  PyWriter(const PyWriter&) = delete;
+  PyWriter& operator=(const PyWriter&) = delete;
+  ~PyWriter() {
+    // Waits for the requests that are under way.
+    const nb::gil_scoped_release release;
+    writer_.reset();
+  }
+
+  size_t Write(const BytesLike& bytes) {
+    if (closed_) throw nb::value_error("write to a closed sink");
+    // A library that was told of an error closes its file nevertheless, and writes to that end.
+    if (given_up_) return bytes.size();
+    given_up_ = true;
+    WithoutGil([&](const Context& context) { return writer_->Append(View(bytes), context); });
+    given_up_ = false;
+    return bytes.size();
+  }
+  uint64_t size() const { return writer_->size(); }
+  void Close() { closed_ = true; }
+  bool closed() const { return closed_; }
+
+  nb::bytes SealBlocks() {
+    std::string table;
+    for (const uint32_t block : writer_->SealBlocks()) {
+      for (int shift = 0; shift < 32; shift += 8) {
+        table += static_cast<char>(static_cast<unsigned char>(block >> shift));
+      }
+    }
+    return nb::bytes(table.data(), table.size());
+  }
+
+  std::string Finish(std::optional<int64_t> rows, std::string summary,
+                     std::vector<std::pair<std::string, std::string>> columns) {
+    info_.rows = rows;
+    info_.summary = std::move(summary);
+    info_.columns = std::move(columns);
+    closed_ = true;
+    return WithoutGil([&](const Context& context) -> Result<std::string> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, writer_->Finish(info_, context));
+      return reference.ToJson();
+    });
+  }
+
+  // Neither polls signals nor raises: it is called because something was raised.
+  void Abandon() {
+    given_up_ = true;
+    const nb::gil_scoped_release release;
+    (void)writer_->Abandon({});
+  }
+
+ private:
+  std::unique_ptr<ValueWriter> writer_;
+  ValueInfo info_;
+  bool closed_ = false;
+  bool given_up_ = false;
+};
+
+// Ranges of an object.
+class PyReader {
+ public:
+  explicit PyReader(std::unique_ptr<ValueReader> reader) : reader_(std::move(reader)) {}
+
+  uint64_t size() const { return reader_->size(); }
+  uint64_t tail_offset() const { return reader_->tail_offset(); }
+
+  nb::object ReadTail() {
+    return Memory(WithoutGil([&](const Context& context) { return reader_->ReadTail(context); }));
+  }
+
+  void SetBlocks(const BytesLike& table) {
+    std::vector<uint32_t> blocks(table.size() / 4);
+    for (size_t i = 0; i < blocks.size() * 4; ++i) {
+      blocks[i / 4] |= uint32_t{table.data()[i]} << (8 * (i % 4));
+    }
+    ValueOrRaise(reader_->SetBlocks(std::move(blocks)));
+  }
+
+  nb::list Read(const std::vector<std::pair<uint64_t, uint64_t>>& wanted) {
+    std::vector<ValueReader::Range> ranges;
+    for (const auto& [offset, length] : wanted) ranges.push_back({offset, length});
+    auto buffers =
+        WithoutGil([&](const Context& context) { return reader_->Read(ranges, context); });
+    nb::list views;
+    for (Buffer& buffer : buffers) views.append(Memory(std::move(buffer)));
+    return views;
+  }
+
+ private:
+  std::unique_ptr<ValueReader> reader_;
+};
+
 Coordinate MakeCoordinate(std::string dag, std::string run, std::string task, std::string key,
                           int64_t map_index, std::optional<std::string> ti_id,
                           std::optional<std::string> write_id,
@@ -156,15 +255,37 @@ Coordinate MakeCoordinate(std::string dag, std::string run, std::string task, st
   return coordinate;
 }
 
+using Segments = std::vector<BytesLike>;
+// Type, extension, content type, rows, summary, columns.
+using InfoFields = std::tuple<std::string, std::string, std::string, std::optional<int64_t>,
+                              std::string, std::vector<std::pair<std::string, std::string>>>;
+using AttemptFields = std::pair<int64_t, int64_t>;
+using PutItem =
+    std::tuple<Coordinate, std::variant<const PySink*, Segments>, InfoFields, AttemptFields>;
+
+Body BodyOf(const std::variant<const PySink*, Segments>& source) {
+  if (const auto* sink = std::get_if<const PySink*>(&source)) return (*sink)->body();
+  Body body;
+  for (const BytesLike& segment : std::get<Segments>(source)) body.Append(View(segment));
+  return body;
+}
+
+ValueInfo MakeInfo(const InfoFields& fields) {
+  const auto& [type, extension, content_type, rows, summary, columns] = fields;
+  return {type, extension, content_type, rows, summary, columns};
+}
+
+Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
+
 using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
 
 class PyFreight {
  public:
   PyFreight(std::vector<StoreSpec> stores, const std::string& digest, uint64_t max_bytes,
-            std::string owner, double timeout)
+            std::string owner, double timeout, TransferOptions transfer)
       : freight_([stores = WithTimeout(std::move(stores), timeout),
-                  policy = MakePolicy(digest, max_bytes),
-                  owner = std::move(owner)] { return Open(stores, policy, owner); }) {
+                  policy = MakePolicy(digest, max_bytes), owner = std::move(owner),
+                  transfer] { return Open(stores, policy, owner, transfer); }) {
     Get();  // Texts are checked here and now, before any value is at stake.
   }
 
@@ -190,13 +311,22 @@ class PyFreight {
     Freight& freight = Get();
     using Results = std::vector<Result<Buffer>>;
     Results results = WithoutGil([&](const Context& context) -> Result<Results> {
+      // What is no reference takes its error's place; the others are fetched together.
       Results found;
+      std::vector<Reference> references;
+      std::vector<size_t> places;
       for (const std::string& text : texts) {
-        found.push_back([&]() -> Result<Buffer> {
-          AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(text));
-          return freight.Get(reference, context);
-        }());
+        auto reference = Reference::Parse(text);
+        if (reference) {
+          places.push_back(found.size());
+          references.push_back(*std::move(reference));
+          found.emplace_back();
+        } else {
+          found.push_back(Fail(std::move(reference).error()));
+        }
       }
+      Results fetched = freight.GetMany(references, context);
+      for (size_t i = 0; i < places.size(); ++i) found[places[i]] = std::move(fetched[i]);
       return found;
     });
     nb::list items;
@@ -204,6 +334,49 @@ class PyFreight {
       items.append(result ? Memory(*std::move(result)) : Exception(result.error()));
     }
     return items;
+  }
+
+  nb::list PutMany(const std::vector<PutItem>& given) {
+    Freight& freight = Get();
+    std::vector<Freight::Item> items;
+    for (const auto& [coordinate, body, info, attempt] : given) {
+      items.push_back({coordinate, BodyOf(body), MakeInfo(info), MakeAttempt(attempt)});
+    }
+    using Results = std::vector<Result<std::string>>;
+    Results results = WithoutGil([&](const Context& context) -> Result<Results> {
+      Results texts;
+      for (Result<Reference>& put : freight.PutMany(items, context)) {
+        texts.push_back([&]() -> Result<std::string> {
+          AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, std::move(put));
+          return reference.ToJson();
+        }());
+      }
+      return texts;
+    });
+    nb::list texts;
+    for (Result<std::string>& result : results) {
+      texts.append(result ? nb::object(nb::cast(*result)) : Exception(result.error()));
+    }
+    return texts;
+  }
+
+  void GetToFile(const std::string& json, const std::string& path) {
+    Freight& freight = Get();
+    WithoutGil([&](const Context& context) -> Status {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+      return freight.GetToFile(reference, path, context);
+    });
+  }
+
+  std::unique_ptr<PyReader> OpenReader(const std::string& json) {
+    const Reference reference = ValueOrRaise(Reference::Parse(json));
+    return std::make_unique<PyReader>(ValueOrRaise(Get().OpenReader(reference)));
+  }
+
+  std::unique_ptr<PyWriter> OpenWriter(const Coordinate& coordinate, ValueInfo info,
+                                       const Attempt& attempt) {
+    auto writer = ValueOrRaise(Get().Open(coordinate, info, attempt));
+    return std::make_unique<PyWriter>(std::move(writer), std::move(info));
   }
 
   bool Purge(const std::string& json) {
@@ -263,7 +436,7 @@ class PyFreight {
   }
 
   static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores, const Policy& policy,
-                                      const std::string& owner) {
+                                      const std::string& owner, const TransferOptions& transfer) {
     auto opened = std::make_unique<Opened>();
     std::vector<NamedStore> named;
     for (const auto& [name, uri, settings] : stores) {
@@ -278,7 +451,7 @@ class PyFreight {
       opened->error = {.code = ErrorCode::kInvalid, .message = "no store given"};
       return opened;
     }
-    opened->freight = std::make_unique<Freight>(std::move(named), policy, owner);
+    opened->freight = std::make_unique<Freight>(std::move(named), policy, owner, transfer);
     return opened;
   }
 
@@ -290,33 +463,6 @@ class PyFreight {
 
   ForkLocal<Opened> freight_;
 };
-
-Body BodyOf(const std::vector<BytesLike>& segments) {
-  Body body;
-  for (const BytesLike& segment : segments) body.Append(View(segment));
-  return body;
-}
-Body BodyOf(const PySink& sink) { return sink.body(); }
-
-// `put` with its body as a `Source`; nanobind tells the two by the argument's type.
-template <typename Source>
-void DefinePut(nb::class_<PyFreight>& freight, const char* doc) {
-  freight.def(
-      "put",
-      [](PyFreight& self, const Coordinate& coordinate, const Source& body, std::string type,
-         std::string extension, std::string content_type, std::optional<int64_t> rows,
-         std::string summary, std::vector<std::pair<std::string, std::string>> columns,
-         int64_t attempt, int64_t started_micros) {
-        return self.Put(coordinate, BodyOf(body),
-                        {std::move(type), std::move(extension), std::move(content_type), rows,
-                         std::move(summary), std::move(columns)},
-                        {attempt, started_micros});
-      },
-      "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-      "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-      "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}), "attempt"_a = 0,
-      "started_micros"_a = 0, doc);
-}
 
 nb::dict ReferenceFields(const std::string& json) {
   const Reference reference = ValueOrRaise(Reference::Parse(json));
@@ -395,20 +541,100 @@ NB_MODULE(_core, module) {
       .def_prop_ro("closed", &PySink::closed)
       .def("getvalue", &PySink::GetValue, "A copy of all that was written.");
 
+  nb::class_<PyWriter>(module, "Writer",
+                       "A file object whose bytes are sent while more are written: give it to "
+                       "pyarrow.PythonFile. One thread at a time.")
+      .def("write", &PyWriter::Write, "data"_a,
+           "Append bytes-like data; returns its length. Blocks while too much is unsent.")
+      .def("tell", &PyWriter::size)
+      .def("flush", [](PyWriter&) {})
+      .def("close", &PyWriter::Close, "As a file has it; nothing is finished by it.")
+      .def("readable", [](const PyWriter&) { return false; })
+      .def("writable", [](const PyWriter&) { return true; })
+      .def("seekable", [](const PyWriter&) { return false; })
+      .def_prop_ro("closed", &PyWriter::closed)
+      .def("seal_blocks", &PyWriter::SealBlocks,
+           "Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.")
+      .def("finish", &PyWriter::Finish, nb::kw_only(), "rows"_a = nb::none(), "summary"_a = "",
+           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+           "Returns the reference as JSON text once the store has confirmed the object.")
+      .def("abandon", &PyWriter::Abandon,
+           "Gives the value up: what was sent is removed, what is still written is dropped.");
+
+  nb::class_<PyReader>(module, "Reader", "Ranges of the object of a reference.")
+      .def_prop_ro("size", &PyReader::size)
+      .def_prop_ro("tail_offset", &PyReader::tail_offset)
+      .def("read_tail", &PyReader::ReadTail, nb::sig("def read_tail(self) -> memoryview"),
+           "The tail, checked. One request.")
+      .def("set_blocks", &PyReader::SetBlocks, "table"_a, "Sets what `Writer.seal_blocks` gave.")
+      .def("read", &PyReader::Read, "ranges"_a,
+           nb::sig("def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]"),
+           "Reads (offset, length) ranges before the tail at once, checked by their blocks.");
+
   nb::class_<PyFreight> freight(
       module, "Freight",
       "Stores by name, the first of which is written to. Threads may share it; a "
       "forked child may use it.");
-  freight.def(
-      nb::init<std::vector<StoreSpec>, const std::string&, uint64_t, std::string, double>(),
-      "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
-      "timeout"_a = 60.0,
-      "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
-      "that a request may be tried again.");
-  DefinePut<std::vector<BytesLike>>(
-      freight, "Stores the bytes of a list of segments; returns the reference as JSON text.");
-  DefinePut<PySink>(freight, "Stores what a Sink gathered; returns the reference as JSON text.");
   freight
+      .def(
+          "__init__",
+          [](PyFreight* self, std::vector<StoreSpec> stores, const std::string& digest,
+             uint64_t max_bytes, std::string owner, double timeout, uint64_t memory, int slots,
+             int connections) {
+            TransferOptions transfer;
+            transfer.memory_bytes = memory;
+            transfer.slots = slots;
+            transfer.connections = connections;
+            new (self) PyFreight(std::move(stores), digest, max_bytes, std::move(owner), timeout,
+                                 transfer);
+          },
+          "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
+          "timeout"_a = 60.0, "memory"_a = 0, "slots"_a = 1, "connections"_a = 16,
+          "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
+          "that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what "
+          "the machine has, shared among `slots`.")
+      .def(
+          "put",
+          [](PyFreight& self, const Coordinate& coordinate,
+             const std::variant<const PySink*, Segments>& body, std::string type,
+             std::string extension, std::string content_type, std::optional<int64_t> rows,
+             std::string summary, std::vector<std::pair<std::string, std::string>> columns,
+             int64_t attempt, int64_t started_micros) {
+            return self.Put(coordinate, BodyOf(body),
+                            {std::move(type), std::move(extension), std::move(content_type), rows,
+                             std::move(summary), std::move(columns)},
+                            {attempt, started_micros});
+          },
+          "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
+          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
+          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+          "attempt"_a = 0, "started_micros"_a = 0,
+          "Stores what a Sink gathered, or the bytes of a list of segments; returns the reference "
+          "as JSON text.")
+      .def("put_many", &PyFreight::PutMany, "items"_a,
+           nb::sig("def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], "
+                   "tuple[str, str, str, int | None, str, Sequence[tuple[str, str]]], "
+                   "tuple[int, int]]]) -> list[str | BaseException]"),
+           "Stores (coordinate, body, (type, extension, content_type, rows, summary, columns), "
+           "(attempt, started_micros)), many at a time; in their order, an exception where there "
+           "is one.")
+      .def(
+          "open",
+          [](PyFreight& self, const Coordinate& coordinate, std::string type, std::string extension,
+             std::string content_type, int64_t attempt, int64_t started_micros) {
+            ValueInfo info;
+            info.type = std::move(type);
+            info.extension = std::move(extension);
+            info.content_type = std::move(content_type);
+            return self.OpenWriter(coordinate, std::move(info), {attempt, started_micros});
+          },
+          nb::keep_alive<0, 1>(), "coordinate"_a, nb::kw_only(), "type"_a, "extension"_a,
+          "content_type"_a = "application/octet-stream", "attempt"_a = 0, "started_micros"_a = 0,
+          "Opens the value of a coordinate for writing. No request.")
+      .def("open_reader", &PyFreight::OpenReader, nb::keep_alive<0, 1>(), "reference"_a,
+           "Opens the object of a reference (JSON text) for reading parts of it. No request.")
+      .def("get_to_file", &PyFreight::GetToFile, "reference"_a, "path"_a,
+           "Writes the verified bytes of an object to a file, which appears when it is whole.")
       .def("get", &PyFreight::GetBytes, "reference"_a,
            "Follows a reference (JSON text): verified bytes, as a writable memoryview of memory "
            "that "
