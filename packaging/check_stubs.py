@@ -24,8 +24,8 @@ from pathlib import Path
 MEANINGS = {
     "Annotated[NDArray[numpy.uint8], dict(shape=(None,), order='C', device='cpu', writable=False)]"
     "": "Buffer",
-    "from typing import Annotated, overload\n\nimport numpy\nfrom numpy.typing import NDArray\n"
-    "": "from typing import Any, overload\n\nfrom typing_extensions import Buffer\n",
+    "from typing import Annotated\n\nimport numpy\nfrom numpy.typing import NDArray\n"
+    "": "from typing import Any\n\nfrom typing_extensions import Buffer\n",
     "def get(self, reference: str) -> object:": "def get(self, reference: str) -> memoryview:",
     "def parse_reference(text: str) -> dict:": "def parse_reference(text: str) -> dict[str, Any]:",
 }

@@ -13,7 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airfreight.api import get as get
+    from airfreight.api import get_many as get_many
+    from airfreight.api import pull as pull
     from airfreight.api import put as put
+    from airfreight.api import put_many as put_many
+    from airfreight.api import put_stream as put_stream
     from airfreight.backend import XComBackend as XComBackend
     from airfreight.errors import (
         CancelledError as CancelledError,
@@ -80,7 +84,11 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "XComBackend": "backend",
     "put": "api",
+    "put_many": "api",
+    "put_stream": "api",
     "get": "api",
+    "get_many": "api",
+    "pull": "api",
     "Reference": "reference",
     "CancelledError": "errors",
     "ConfigError": "errors",

@@ -1,7 +1,7 @@
 """The native core of Airfreight."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
 from typing_extensions import Buffer
 
@@ -43,28 +43,105 @@ class Sink:
     @property
     def closed(self) -> bool: ...
 
+    def abandon(self) -> None:
+        """What is still written is dropped."""
+
     def getvalue(self) -> bytes:
         """A copy of all that was written."""
+
+class Writer:
+    """
+    A file object whose bytes are sent while more are written: give it to pyarrow.PythonFile. One thread at a time.
+    """
+
+    def write(self, data: Buffer) -> int:
+        """
+        Append bytes-like data; returns its length. Blocks while too much is unsent.
+        """
+
+    def tell(self) -> int: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None:
+        """As a file has it; nothing is finished by it."""
+
+    def readable(self) -> bool: ...
+
+    def writable(self) -> bool: ...
+
+    def seekable(self) -> bool: ...
+
+    @property
+    def closed(self) -> bool: ...
+
+    def seal_blocks(self) -> bytes:
+        """
+        Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.
+        """
+
+    def finish(self, *, rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = []) -> str:
+        """
+        Returns the reference as JSON text once the store has confirmed the object.
+        """
+
+    def abandon(self) -> None:
+        """
+        Gives the value up: what was sent is removed, what is still written is dropped.
+        """
+
+class Reader:
+    """Ranges of the object of a reference."""
+
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def tail_offset(self) -> int: ...
+
+    def read_tail(self) -> memoryview:
+        """The tail, checked. One request."""
+
+    def set_blocks(self, table: Buffer) -> None:
+        """Sets what `Writer.seal_blocks` gave."""
+
+    def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        """
+        Reads (offset, length) ranges before the tail at once, checked by their blocks.
+        """
 
 class Freight:
     """
     Stores by name, the first of which is written to. Threads may share it; a forked child may use it.
     """
 
-    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0) -> None:
+    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16) -> None:
         """
-        Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds that a request may be tried again.
-        """
-
-    @overload
-    def put(self, coordinate: Coordinate, body: Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = [], attempt: int = 0, started_micros: int = 0) -> str:
-        """
-        Stores the bytes of a list of segments; returns the reference as JSON text.
+        Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
         """
 
-    @overload
-    def put(self, coordinate: Coordinate, body: Sink, *, type: str, extension: str, content_type: str = 'application/octet-stream', rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = [], attempt: int = 0, started_micros: int = 0) -> str:
-        """Stores what a Sink gathered; returns the reference as JSON text."""
+    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = [], attempt: int = 0, started_micros: int = 0) -> str:
+        """
+        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text.
+        """
+
+    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, int | None, str, Sequence[tuple[str, str]]], tuple[int, int]]]) -> list[str | BaseException]:
+        """
+        Stores (coordinate, body, (type, extension, content_type, rows, summary, columns), (attempt, started_micros)), many at a time; in their order, an exception where there is one.
+        """
+
+    def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0) -> Writer:
+        """Opens the value of a coordinate for writing. No request."""
+
+    def open_reader(self, reference: str) -> Reader:
+        """
+        Opens the object of a reference (JSON text) for reading parts of it. No request.
+        """
+
+    def get_to_file(self, reference: str, path: str) -> None:
+        """
+        Writes the verified bytes of an object to a file, which appears when it is whole.
+        """
 
     def get(self, reference: str) -> memoryview:
         """

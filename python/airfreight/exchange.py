@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import uuid
+from contextvars import ContextVar
+from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from airfreight import _airflow, runtime, task, values
 from airfreight._imports import loading
@@ -23,9 +25,9 @@ from airfreight.values import Payload, human_bytes, json_
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from airfreight._core import Coordinate
+    from airfreight._core import Coordinate, Writer
     from airfreight.values import Codec
 
 _log = logging.getLogger("airfreight")
@@ -50,6 +52,10 @@ _WITH_FIELDS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__"
 _ANY_SIZE = 1 << 62
 #: Types that no codec has registered: the look-up is saved for most values.
 _JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
+
+
+#: Set while `airfreight.pull` has Airflow pull: what it wants of frames.
+wanted_columns: ContextVar[Sequence[Any] | None] = ContextVar("airfreight_columns", default=None)
 
 
 class Address(NamedTuple):
@@ -110,7 +116,7 @@ def pack(value: Any, address: Address) -> Any:
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
         _require(address, value)
-        return _offload(codec, codec.encode(value, current.compression), address)
+        return _row(json.loads(_write(codec, value, address.coordinate(), address)))
 
     kind = json_.classify(value)
     text = json_.dump(value) if kind else None
@@ -182,13 +188,9 @@ def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool
         return _keep(row, address)
     _require(address, value)
     summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
-    return _put(
-        Payload(body=(text,), summary=summary),
-        address,
-        kind=SERDE_TYPE,
-        extension="json",
-        content_type="application/json",
-    )
+    payload = Payload(body=(text,), summary=summary)
+    reference = put(payload, address.coordinate(), address, SERDE_TYPE, "json", "application/json")
+    return _row(json.loads(reference))
 
 
 def _leaf(value: Any) -> str:
@@ -256,67 +258,100 @@ def _serde_text(row: Any, cls: type) -> str:
 
 
 def _offload(codec: Codec, payload: Payload, address: Address) -> Any:
-    return _put(
-        payload,
-        address,
-        kind=codec.TYPE,
-        extension=codec.EXTENSION,
-        content_type=codec.CONTENT_TYPE,
-    )
+    return _row(json.loads(put(payload, address.coordinate(), address, *_names(codec))))
 
 
-def _put(
-    payload: Payload, address: Address, *, kind: str, extension: str, content_type: str
-) -> Any:
-    return _row(
-        json.loads(
-            put(
-                payload,
-                address.coordinate(),
-                address,
-                kind=kind,
-                extension=extension,
-                content_type=content_type,
-            )
-        )
-    )
-
-
-def encode(value: Any) -> tuple[Payload, str, str, str]:
-    """Encodes a value for the store: payload, `_xcom_type`, extension, content type.
+def store(value: Any, coordinate: Coordinate, address: Address) -> str:
+    """Writes a value to the store, whatever its size, and returns the reference as JSON text.
 
     Raises:
         TypeError: the value can't be kept exactly.
+        Error: the store failed.
     """
+    codec = values.for_value(value)
+    if codec is not None:
+        return _write(codec, value, coordinate, address)
+    codec, payload = _document_or_json(value)
+    return put(payload, coordinate, address, *_names(codec))
+
+
+def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
+    """Writes values at the same time; references as JSON text, or errors, in their order."""
+    prepared = []
+    for value, coordinate, address in items:
+        codec = values.for_value(value)
+        if codec is not None:
+            payload = codec.encode(value, settings().compression, values.new_sink)
+        else:
+            codec, payload = _document_or_json(value)
+        attempt = _attempt(address)
+        fields = (*_names(codec), payload.rows, payload.summary, list(payload.columns))
+        body: Any = payload.body
+        prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
+    results = runtime.freight().put_many(prepared)
+    for result, (_, _, address) in zip(results, items, strict=True):
+        if isinstance(result, Error):
+            result.name_xcom(_place(address))
+    return results
+
+
+def _document_or_json(value: Any) -> tuple[Codec, Payload]:
     with loading:
         from airfreight.values import document
 
-    codec = values.for_value(value)
-    if codec is not None:
-        payload = codec.encode(value, settings().compression)
-        return payload, codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
     text = json_.dump(value) if json_.classify(value) else None
     if text is not None:
-        return json_.payload(value, text), json_.TYPE, json_.EXTENSION, json_.CONTENT_TYPE
+        return json_, json_.payload(value, text)
     try:
         encoded = document.Encoder(_leaf, compression=settings().compression).encode(value)
     except document.Unsupported as error:
         raise error.as_type_error() from None
-    payload = document.payload(value, encoded)
-    return payload, document.TYPE, document.EXTENSION, document.CONTENT_TYPE
+    return cast("Codec", document), document.payload(value, encoded)
 
 
-def put(
-    payload: Payload,
-    coordinate: Coordinate,
-    address: Address,
-    *,
-    kind: str,
-    extension: str,
-    content_type: str,
-) -> str:
-    """Writes a payload and returns the reference as JSON text."""
-    attempt = task.attempt(
+def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
+    """Encodes a value, which may be on its way to the store while it is encoded."""
+    sinks: list[Writer] = []
+
+    def new_sink() -> Writer:
+        sinks.append(open_writer(codec, coordinate, address))
+        return sinks[0]
+
+    try:
+        payload = codec.encode(value, settings().compression, new_sink)
+        if not sinks:
+            return put(payload, coordinate, address, *_names(codec))
+        return sinks[0].finish(
+            rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
+        )
+    except BaseException as error:
+        for sink in sinks:
+            sink.abandon()
+        if isinstance(error, Error):
+            error.name_xcom(_place(address))
+        raise
+
+
+def open_writer(codec: Codec, coordinate: Coordinate, address: Address) -> Writer:
+    """Opens an object for writing. Whoever does not finish it has to abandon it."""
+    kind, extension, content_type = _names(codec)
+    attempt = _attempt(address)
+    return runtime.freight().open(
+        coordinate,
+        type=kind,
+        extension=extension,
+        content_type=content_type,
+        attempt=attempt.number,
+        started_micros=attempt.started_micros,
+    )
+
+
+def _names(codec: Codec) -> tuple[str, str, str]:
+    return codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
+
+
+def _attempt(address: Address) -> task.Attempt:
+    return task.attempt(
         address.dag or "",
         address.run or "",
         address.task or "",
@@ -325,10 +360,40 @@ def put(
         if address.ti_id is not None
         else (-1 if address.map_index is None else address.map_index),
     )
+
+
+def name_place(error: BaseException, address: Address) -> None:
+    """Says in an error of ours which XCom it is about."""
+    if isinstance(error, Error):
+        error.name_xcom(_place(address))
+
+
+def _place(address: Address) -> dict[str, Any]:
+    """An address by the names that references use."""
+    return {
+        "dag": address.dag,
+        "run": address.run,
+        "task": address.task,
+        "map": address.map_index,
+        "key": address.key,
+    }
+
+
+def put(
+    payload: Payload,
+    coordinate: Coordinate,
+    address: Address,
+    kind: str,
+    extension: str,
+    content_type: str,
+) -> str:
+    """Writes a payload and returns the reference as JSON text."""
+    attempt = _attempt(address)
+    body: Any = payload.body
     try:
         return runtime.freight().put(
             coordinate,
-            payload.body,
+            body,
             type=kind,
             extension=extension,
             content_type=content_type,
@@ -339,15 +404,7 @@ def put(
             started_micros=attempt.started_micros,
         )
     except Error as error:
-        error.name_xcom(
-            {
-                "dag": address.dag,
-                "run": address.run,
-                "task": address.task,
-                "map": address.map_index,
-                "key": address.key,
-            }
-        )
+        error.name_xcom(_place(address))
         raise
 
 
@@ -400,13 +457,16 @@ def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any
         Error: the object is lost, damaged or not allowed to be read; never a reference instead.
     """
     fields = ours(stored)
-    if fields is None:
-        return BaseXCom.deserialize_value(
-            SimpleNamespace(value=stored) if result is None else result
+    if fields is not None and fields["_xcom_backend"] != "inline":
+        return follow(fields, asked)
+    if wanted_columns.get() is not None and stored is not None:
+        raise InvalidError(
+            "columns were asked for, and the value is a small one in its row, not a frame. Leave "
+            "columns=… out"
         )
-    if fields["_xcom_backend"] == "inline":
+    if fields is not None:
         return _unpack_inline(fields)
-    return follow(fields, asked)
+    return BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
 
 
 def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
@@ -414,6 +474,8 @@ def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
 
     Raises as `unpack` does, for the first row for which it would.
     """
+    if wanted_columns.get() is not None:
+        return [unpack(stored, asked=asked) for stored in rows]
     references = {
         position: fields
         for position, stored in enumerate(rows)
@@ -471,15 +533,47 @@ def _unpack_inline(fields: dict[str, Any]) -> Any:
         raise CorruptError(f"the row holds a damaged document: {error}") from error
 
 
-def follow(fields: dict[str, Any], asked: Address | None = None) -> Any:
-    """Returns the value that a reference leads to."""
+def follow(
+    fields: dict[str, Any], asked: Address | None = None, columns: Sequence[Any] | None = None
+) -> Any:
+    """Returns the value that a reference leads to, or these columns of it."""
+    if columns is None:
+        columns = wanted_columns.get()
     text = _checked(fields, asked)
+    read: Callable[[Any], Any] | None = None
     try:
+        if columns is not None:
+            codec = _columnar(fields)
+            if "tail" in fields:
+                reader = runtime.freight().open_reader(text)
+                return _made(fields, partial(codec.read_columns, reader, columns))
+            read = partial(codec.decode_columns, columns=columns)
         data = runtime.freight().get(text)
     except Error as error:
         error.name_xcom(fields)
         raise
-    return decode(fields, data)
+    return decode(fields, data) if read is None else _made(fields, partial(read, data))
+
+
+def _columnar(fields: dict[str, Any]) -> Any:
+    kind = fields.get("_xcom_type")
+    codec = values.for_type(kind) if isinstance(kind, str) else None
+    if codec is None or not hasattr(codec, "read_columns"):
+        raise InvalidError(
+            f"columns were asked for, and the value is a {kind}: only frames have columns. Leave "
+            "columns=… out"
+        )
+    return codec
+
+
+def save(fields: dict[str, Any], path: str) -> None:
+    """Writes the bytes of an object to a file."""
+    text = _checked(fields, None)
+    try:
+        runtime.freight().get_to_file(text, path)
+    except Error as error:
+        error.name_xcom(fields)
+        raise
 
 
 def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) -> list[Any]:
@@ -496,16 +590,20 @@ def decode(fields: dict[str, Any], data: Any) -> Any:
         if isinstance(data, Error):
             data.name_xcom(fields)
         raise data
-    kind = fields.get("_xcom_type")
+    return _made(fields, partial(_decode, fields.get("_xcom_type"), data))
+
+
+def _made(fields: dict[str, Any], make: Callable[[], Any]) -> Any:
+    """What `make` returns, or the error that says what is wrong with the object."""
     try:
-        return _decode(kind, data)
-    except (NewerFormatError, ImportError) as error:
+        return make()
+    except (Error, ImportError) as error:
         if isinstance(error, Error):
             error.name_xcom(fields)
         raise
     except Exception as error:  # whatever a library says of bytes that it can't read
         wrong = CorruptError(
-            f"the object is what was written, but can't be read as {kind} "
+            f"the object is what was written, but can't be read as {fields.get('_xcom_type')} "
             f"({type(error).__name__}: {error})."
         )
         wrong.name_xcom(fields)

@@ -124,9 +124,10 @@ class PySink {
 
   size_t Write(const BytesLike& bytes) {
     if (closed_) throw nb::value_error("write to a closed sink");
-    ValueOrRaise(buffer_.Append(View(bytes)));
+    if (!given_up_) ValueOrRaise(buffer_.Append(View(bytes)));
     return bytes.size();
   }
+  void Abandon() { given_up_ = true; }
   uint64_t size() const { return buffer_.size(); }
   void Close() { closed_ = true; }
   bool closed() const { return closed_; }
@@ -143,6 +144,7 @@ class PySink {
  private:
   SegmentedBuffer buffer_;
   bool closed_ = false;
+  bool given_up_ = false;
 };
 
 // A value on its way to the store while a codec is still writing it.
@@ -539,6 +541,7 @@ NB_MODULE(_core, module) {
       .def("writable", [](const PySink&) { return true; })
       .def("seekable", [](const PySink&) { return false; })
       .def_prop_ro("closed", &PySink::closed)
+      .def("abandon", &PySink::Abandon, "What is still written is dropped.")
       .def("getvalue", &PySink::GetValue, "A copy of all that was written.");
 
   nb::class_<PyWriter>(module, "Writer",

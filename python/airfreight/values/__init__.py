@@ -13,18 +13,18 @@ from airfreight._imports import loading
 from airfreight.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Buffer
 
-    from airfreight._core import Sink
+    from airfreight._core import Sink, Writer
 
 
 class Payload(NamedTuple):
     """What a codec made of a value.
 
     Attributes:
-        body: the object's bytes: a sink that was written to, or buffers in their order. Buffers are
+        body: the object's bytes: the sink that was written to, or buffers in their order. These are
             views of the value's own memory where that is possible; the value must not change while
             they are sent.
         rows: for tabular values.
@@ -32,7 +32,7 @@ class Payload(NamedTuple):
         columns: label and dtype of each column.
     """
 
-    body: Sink | Sequence[Buffer]
+    body: Sink | Writer | Sequence[Buffer]
     summary: str
     rows: int | None = None
     columns: Sequence[tuple[str, str]] = ()
@@ -48,10 +48,13 @@ class Codec(Protocol):
     #: Content type of its objects.
     CONTENT_TYPE: str
 
-    def encode(self, value: Any, compression: str = "snappy", /) -> Payload:
+    def encode(
+        self, value: Any, compression: str, new_sink: Callable[[], Sink | Writer], /
+    ) -> Payload:
         """Encodes a value. TypeError when it can't be kept exactly, naming the place.
 
-        `compression` is for codecs whose format has one.
+        `compression` is for codecs whose format has one, `new_sink` for those that write: they call
+        it at most once, when nothing can be refused any more, and return it as the body.
         """
 
     def decode(self, data: memoryview) -> Any:
@@ -104,10 +107,18 @@ def embed(value: Any, compression: str) -> tuple[str, bytes] | None:
     codec = for_value(value)
     if codec is None:
         return None
-    body = codec.encode(value, compression).body
+    body: Any = codec.encode(value, compression, new_sink).body
     if hasattr(body, "getvalue"):
         return codec.TYPE, body.getvalue()
     return codec.TYPE, b"".join(body)
+
+
+def new_sink() -> Sink:
+    """A sink that keeps what is written to it."""
+    with loading:
+        from airfreight._core import Sink
+
+    return Sink()
 
 
 def base_of(cls: type) -> str:

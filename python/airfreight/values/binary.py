@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from airfreight.values import Payload, human_bytes
 
 TYPE = "bytes"
@@ -9,7 +11,7 @@ EXTENSION = "bin"
 CONTENT_TYPE = "application/octet-stream"
 
 
-def encode(value: bytes, _compression: str = "", /) -> Payload:
+def encode(value: bytes, _compression: str = "", _new_sink: Any = None, /) -> Payload:
     """Encodes without a copy."""
     return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))}")
 

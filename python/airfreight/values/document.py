@@ -217,7 +217,7 @@ class Encoder:
         return error
 
 
-def encode(value: Any, _compression: str = "", /) -> Payload:
+def encode(value: Any, _compression: str = "", _new_sink: Any = None, /) -> Payload:
     """Encodes a value without objects that are left to Airflow.
 
     Raises:

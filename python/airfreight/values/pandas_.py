@@ -9,23 +9,28 @@ refused.
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import json
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as is_
 
-from airfreight._imports import loading
-from airfreight.errors import NewerFormatError
+from airfreight import values
+from airfreight.errors import InvalidError, NewerFormatError
 from airfreight.values import Payload, document, human_bytes
 from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
 from airfreight.values._labels import level_values, pack_index, unpack_index
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+
+    from airfreight._core import Reader, Sink, Writer
 
 
 # What pyarrow itself imports when it first meets pandas has to be there too: see `_imports`.
@@ -38,6 +43,14 @@ CONTENT_TYPE = "application/vnd.apache.parquet"
 #: Version of our entry in the file's metadata.
 VERSION = 1
 _METADATA_KEY = b"airfreight"
+#: The table of `Writer.seal_blocks`, in base64.
+_BLOCKS_KEY = b"airfreight.blocks"
+#: From this size on the file gets one: smaller files take one request, and parts would take two.
+_WORTH_PARTS = 1 << 20
+#: Whether this pyarrow knows of checksums of pages.
+_PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 12
+#: Labels that an error names.
+_SHOWN_LABELS = 20
 
 #: Arrow memory of one row group: large enough that Parquet's per-chunk costs vanish, small enough
 #: that one more of it does not show beside the frame.
@@ -52,19 +65,21 @@ _BATCH_VALUES = 1024
 _BATCH_BYTES = 64 << 20
 
 
-def encode(value: pd.DataFrame, compression: str = "snappy", /) -> Payload:
-    """Encodes a frame into a native sink.
+def encode(
+    value: pd.DataFrame,
+    compression: str = "snappy",
+    new_sink: Callable[[], Sink | Writer] = values.new_sink,
+    /,
+) -> Payload:
+    """Encodes a frame into a native sink, which may send it while this goes on.
 
     Raises:
         TypeError: a part of it can't be kept exactly; names the column and the reason.
     """
-    with loading:
-        from airfreight._core import Sink
-
     if type(value) is not pd.DataFrame:
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
     columns, index_columns, metadata = _plan(value)
-    sink = Sink()
+    sink = new_sink()
     _write(value, [*columns, *index_columns], metadata, sink, compression)
     size = sink.tell()
     labels = [
@@ -81,14 +96,107 @@ def encode(value: pd.DataFrame, compression: str = "snappy", /) -> Payload:
 
 def decode(data: memoryview) -> pd.DataFrame:
     """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
+    return _decode(_open(pa.BufferReader(pa.py_buffer(data))))
+
+
+def decode_columns(data: memoryview, columns: Sequence[Any]) -> pd.DataFrame:
+    """As `decode(data)[columns]`, without decoding others."""
+    return _decode(_open(pa.BufferReader(pa.py_buffer(data))), columns)
+
+
+def read_columns(reader: Reader, columns: Sequence[Any]) -> pd.DataFrame:
+    """As `decode_columns`, of an object of which only what is needed is read: its tail, columns."""
+    offset, tail = reader.tail_offset, reader.read_tail()
+    pieces = _Pieces(reader.size)
+    pieces.add(offset, tail)
+
+    def fetch(ranges: list[tuple[int, int]], table: bytes) -> None:
+        reader.set_blocks(table)
+        wanted = [(start, min(stop, offset) - start) for start, stop in ranges if start < offset]
+        for (start, _), view in zip(wanted, reader.read(wanted), strict=True):
+            pieces.add(start, view)
+
+    # Of the tail alone, because pyarrow reads 64 KiB before it looks how long a footer is.
+    metadata = _open(pa.BufferReader(pa.py_buffer(tail))).metadata
+    # Chunk by chunk: to read what lies between chunks too would be to read what is not there.
+    options = {"pre_buffer": False}
+    if _PAGE_CHECKSUMS:
+        options["page_checksum_verification"] = True
+    file = _open(pa.PythonFile(pieces, mode="r"), metadata=metadata, **options)
+    return _decode(file, columns, fetch)
+
+
+def _open(source: Any, **options: Any) -> pq.ParquetFile:
     # The footer may hold more than pyarrow's 100 MB of text (long attrs, a million categories): its
     # bytes are verified by now, so that its limits against hostile files do not serve here.
-    file = pq.ParquetFile(
-        pa.BufferReader(pa.py_buffer(data)),
+    return pq.ParquetFile(
+        source,
         thrift_string_size_limit=2**31 - 1,
         thrift_container_size_limit=2**31 - 1,
+        **options,
     )
-    raw = (file.metadata.metadata or {}).get(_METADATA_KEY)
+
+
+class _Pieces:
+    """A file of which some ranges are there."""
+
+    closed = False
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._position = 0
+        self._views: dict[int, memoryview] = {}
+
+    def add(self, offset: int, view: memoryview) -> None:
+        # Two that touch are one for whoever reads across: the last column lies before the tail.
+        self._views[offset] = view
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self._position = offset + (0, self._position, self._size)[whence]
+        return self._position
+
+    def tell(self) -> int:
+        return self._position
+
+    def size(self) -> int:
+        return self._size
+
+    def read(self, count: int = -1) -> memoryview | bytes:
+        begin = self._position
+        end = self._size if count < 0 else min(begin + count, self._size)
+        found = []
+        position = begin
+        while position < end:
+            start = max((start for start in self._views if start <= position), default=-1)
+            part = self._views[start][position - start : end - start] if start >= 0 else b""
+            if not len(part):
+                raise ValueError(f"bytes {position} to {end} of the file were not read")
+            found.append(part)
+            position += len(part)
+        self._position = position
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    def close(self) -> None:
+        self.closed = True
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return False
+
+    def seekable(self) -> bool:
+        return True
+
+
+def _decode(
+    file: pq.ParquetFile,
+    wanted: Sequence[Any] | None = None,
+    fetch: Callable[[list[tuple[int, int]], bytes], None] | None = None,
+) -> pd.DataFrame:
+    """Decodes a file, or some columns of it after `fetch` was told where they lie."""
+    entries = file.metadata.metadata or {}
+    raw = entries.get(_METADATA_KEY)
     if raw is None:
         raise ValueError("the Parquet file has no metadata of Airfreight's")
     metadata = json.loads(raw)
@@ -98,23 +206,74 @@ def decode(data: memoryview) -> pd.DataFrame:
             f"{VERSION}."
         )
     specs = [*metadata["columns"], *metadata["index_columns"]]
-    chunks = list(file.read(use_threads=True).columns)
+    count = len(metadata["columns"])
+    labels = unpack_index(metadata["labels"], None)
+    if wanted is None:
+        positions = list(range(count))
+        chunks = list(file.read(use_threads=True).columns)
+    else:
+        positions = _positions(labels, wanted)
+        labels = labels.take(positions)
+        needed = sorted({*positions, *range(count, len(specs))})
+        leaves = _leaves(file.schema_arrow, needed)
+        if fetch is not None:
+            fetch(_extents(file.metadata, leaves), base64.b64decode(entries[_BLOCKS_KEY]))
+        # By number: by name pyarrow would also take a column whose name begins like another's.
+        chunks = list(file.reader.read_all(column_indices=leaves, use_threads=True).columns)
+        specs = [specs[position] for position in needed]
+        positions = [needed.index(position) for position in positions]
+        count = len(needed) - (len(metadata["index_columns"]))
     # Each Arrow column goes as soon as its array is there.
     arrays = [from_arrow(chunks.pop(0), spec) for spec in specs]
-    count = len(metadata["columns"])
     index = unpack_index(metadata["index"], arrays[count:])
     # Positions as labels for now: real ones may be anything, duplicates included.
     # As series with their dtype, because pandas guesses one from objects.
     series = {
-        position: pd.Series(array, index=index, dtype=array.dtype, copy=False)
-        for position, array in enumerate(arrays[:count])
+        number: pd.Series(array, index=index, dtype=array.dtype, copy=positions.count(at) > 1)
+        for number, at in enumerate(positions)
+        for array in (arrays[at],)
     }
     frame = pd.DataFrame(series, index=index, copy=False)
-    frame.columns = unpack_index(metadata["labels"], None)
+    frame.columns = labels
     frame.attrs = document.from_json(metadata["attrs"])
     if not metadata["duplicate_labels"]:
         frame.flags.allows_duplicate_labels = False
     return frame
+
+
+def _positions(labels: pd.Index[Any], wanted: Sequence[Any]) -> list[int]:
+    """Where the wanted columns are: all that bear a label, in the order of asking."""
+    everywhere = np.arange(len(labels))
+    found: list[int] = []
+    for label in wanted:
+        try:
+            found += np.atleast_1d(everywhere[labels.get_loc(label)]).tolist()
+        except (LookupError, TypeError, ValueError, pd.errors.InvalidIndexError):
+            shown = ", ".join(repr(other) for other in labels[:_SHOWN_LABELS])
+            more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+            raise InvalidError(f"the frame has no column {label!r}; it has {shown}{more}") from None
+    return found
+
+
+def _leaves(schema: pa.Schema, positions: Sequence[int]) -> list[int]:
+    """The numbers of Parquet's columns that make up columns: an interval is kept as two."""
+    widths = [field.type.num_fields if is_.is_struct(field.type) else 1 for field in schema]
+    starts = np.concatenate(([0], np.cumsum(widths))).tolist()
+    return [leaf for at in positions for leaf in range(starts[at], starts[at] + widths[at])]
+
+
+def _extents(metadata: Any, leaves: Sequence[int]) -> list[tuple[int, int]]:
+    """Where columns lie in a file: beginning and end of each chunk."""
+    extents = []
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for leaf in leaves:
+            chunk = group.column(leaf)
+            start = chunk.data_page_offset
+            if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
+                start = chunk.dictionary_page_offset
+            extents.append((start, start + chunk.total_compressed_size))
+    return extents
 
 
 def _plan(frame: pd.DataFrame) -> tuple[list[Column], list[Column], dict[str, Any]]:
@@ -189,7 +348,7 @@ def _write(
         if pa.types.is_struct(field.type)
         for end in field.type
     }
-    with pq.ParquetWriter(
+    writer = pq.ParquetWriter(
         pa.PythonFile(sink, mode="w"),
         schema,
         compression=compression,
@@ -204,7 +363,9 @@ def _write(
         },
         write_batch_size=max(1, min(_BATCH_VALUES, int(_BATCH_BYTES / widest))),
         version="2.6",
-    ) as writer:
+        **({"write_page_checksum": True} if _PAGE_CHECKSUMS else {}),
+    )
+    try:
         for start in range(0, rows, group) if columns else ():
             stop = min(start + group, rows)
             arrays = [
@@ -213,7 +374,17 @@ def _write(
             ]
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=group)
         if late:
+            if hasattr(sink, "seal_blocks") and sink.tell() >= _WORTH_PARTS:
+                entry[_BLOCKS_KEY] = base64.b64encode(sink.seal_blocks())
             writer.add_key_value_metadata(entry)
+        writer.close()
+    except BaseException:
+        # What the writer still writes when it is closed, be it by the garbage collector, is for
+        # nobody.
+        sink.abandon()
+        with contextlib.suppress(Exception):
+            writer.close()
+        raise
 
 
 def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop: int) -> pa.Array:
