@@ -75,6 +75,35 @@ def executor() -> str:
     return value or ""
 
 
+#: What Airflow's documentation says of what is not set: airflow/config_templates/config.yml and the
+#: configuration of the Celery provider.
+_DEFAULT_PARALLELISM = 32
+_DEFAULT_CONCURRENCY = 16
+
+
+def slots(names: str) -> int:
+    """How many tasks may run beside each other on one machine under these executors, at most."""
+    most = 1
+    for name in names.replace(";", ",").split(","):
+        if "Celery" in name:
+            most = max(most, _number("celery", "worker_concurrency", _DEFAULT_CONCURRENCY))
+        elif "LocalExecutor" in name:
+            most = max(most, _number("core", "parallelism", _DEFAULT_PARALLELISM))
+    return most
+
+
+def _number(section: str, option: str, default: int) -> int:
+    """A positive number of Airflow's configuration, without a look into that of providers."""
+    text = os.environ.get(f"AIRFLOW__{section.upper()}__{option.upper()}")
+    if text is None:
+        text = file_options(section).get(option, "")
+    try:
+        number = int(text)
+    except ValueError:
+        return default
+    return number if number > 0 else default
+
+
 def home() -> str:
     """AIRFLOW_HOME, as Airflow works it out."""
     return _expand(os.environ.get("AIRFLOW_HOME", "~/airflow"))

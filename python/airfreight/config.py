@@ -43,6 +43,9 @@ class Settings:
         compression: of Parquet: "snappy", "zstd", "lz4" or "none".
         timeout: seconds for which a request that fails is tried again.
         max_object_bytes: 0: no limit of ours.
+        transfer_memory: bytes that transfers may hold; 0: by what the machine has.
+        slots: tasks that share the machine's memory.
+        max_connections: requests at once for one value or list.
         deployment_id: goes into references as their owner.
         store_settings: per kind of store, the settings that were set, by the core's names.
     """
@@ -54,6 +57,9 @@ class Settings:
     compression: str = "snappy"
     timeout: float = 60.0
     max_object_bytes: int = 0
+    transfer_memory: int = 0
+    slots: int = 1
+    max_connections: int = 16
     deployment_id: str = ""
     store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
@@ -173,6 +179,9 @@ def _parse(
             compression=values.get("compression", "snappy"),
             timeout=float(values.get("timeout", "60")),
             max_object_bytes=int(values.get("max_object_bytes", "0")),
+            transfer_memory=int(values.get("transfer_memory", "0")),
+            slots=_airflow.slots(executor),
+            max_connections=int(values.get("max_connections", "16")),
             deployment_id=values.get("deployment_id", ""),
             store_settings=store_settings,
         ),

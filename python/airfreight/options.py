@@ -13,6 +13,8 @@ ENVIRONMENT_PREFIX = "AIRFLOW__AIRFREIGHT__"
 #: The core counts in milliseconds, and waits for a week at most (`src/store/checks.cc`).
 _LEAST_SECONDS = 0.001
 _MOST_SECONDS = 7 * 24 * 3600
+#: Beyond, servers answer with 503 rather than with more bytes.
+_MOST_CONNECTIONS = 256
 #: The core's sizes have 64 bits.
 _MOST_BYTES = 2**63 - 1
 
@@ -139,6 +141,28 @@ OPTIONS: tuple[Option, ...] = (
         "Largest object that may be pushed; larger ones are refused. 0: the store's own limit.",
         minimum=0,
         maximum=_MOST_BYTES,
+    ),
+    _option(
+        "transfer_memory",
+        "integer",
+        "0",
+        "268435456",
+        "Bytes that all transfers of a process may hold at a time beside the values themselves. 0: "
+        "256 MiB, and never more than a quarter of the memory limit of the container, divided by "
+        "the task slots that share it ([celery] worker_concurrency, or [core] parallelism under "
+        "LocalExecutor).",
+        minimum=0,
+        maximum=_MOST_BYTES,
+    ),
+    _option(
+        "max_connections",
+        "integer",
+        "16",
+        "16",
+        "Most requests at once for one value, and for one list of values (all results of a mapped "
+        "task, say).",
+        minimum=1,
+        maximum=_MOST_CONNECTIONS,
     ),
     _option(
         "deployment_id",

@@ -140,6 +140,9 @@ def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]
             max_bytes=current.max_object_bytes,
             owner=current.deployment_id,
             timeout=current.timeout,
+            memory=current.transfer_memory,
+            slots=current.slots,
+            connections=current.max_connections,
         )
     except InvalidError as error:
         raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import airfreight
-from airfreight import config, exchange, runtime
+from airfreight import _airflow, config, exchange, runtime
 from airfreight.options import OPTIONS
 from airfreight.provider import get_provider_info
 
@@ -25,6 +25,8 @@ LOCAL = {"executor": "LocalExecutor", "home": "/opt/airflow"}
 MODULE = "airflow.models.xcom" if exchange.ROWS_ARE_BYTES else "airflow.sdk.execution_time.xcom"
 
 WRONG = {
+    "transfer_memory": ["-1", "256MiB"],
+    "max_connections": ["0", "1000", "all"],
     "threshold": ["lots", "-2", "1.5", "32k"],
     "store": [
         "/data",
@@ -82,7 +84,7 @@ def test_the_examples_and_defaults_are_right_themselves() -> None:
 
 def test_defaults() -> None:
     parsed = config.parse({}, **LOCAL)
-    assert parsed == config.Settings(store="file:///opt/airflow/airfreight")
+    assert parsed == config.Settings(store="file:///opt/airflow/airfreight", slots=parsed.slots)
     # What the documentation says is what holds.
     declared = {option.name: option.default for option in OPTIONS}
     assert declared["threshold"] == str(parsed.threshold)
@@ -459,3 +461,27 @@ def test_airflow_lists_and_documents_the_options(tmp_path: Path) -> None:
     for option in OPTIONS:
         assert f"{option.name} =" in done.stdout, done.stdout + done.stderr
     assert "AIRFLOW__AIRFREIGHT__STORE" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("executor", "env", "expected"),
+    [
+        ("SequentialExecutor", {}, 1),
+        ("KubernetesExecutor", {}, 1),
+        ("LocalExecutor", {}, 32),
+        ("LocalExecutor", {"AIRFLOW__CORE__PARALLELISM": "4"}, 4),
+        ("LocalExecutor", {"AIRFLOW__CORE__PARALLELISM": "0"}, 32),
+        ("airflow.providers.celery.executors.celery_executor.CeleryExecutor", {}, 16),
+        ("CeleryExecutor", {"AIRFLOW__CELERY__WORKER_CONCURRENCY": "3"}, 3),
+        ("KubernetesExecutor,LocalExecutor", {"AIRFLOW__CORE__PARALLELISM": "5"}, 5),
+        ("LocalExecutor", {"AIRFLOW__CORE__PARALLELISM": "many"}, 32),
+    ],
+)
+def test_the_slots_that_share_the_memory_are_those_of_the_executor(
+    monkeypatch: pytest.MonkeyPatch, executor: str, env: dict[str, str], expected: int
+) -> None:
+    monkeypatch.setattr(_airflow, "file_options", lambda _: {})
+    monkeypatch.delenv("AIRFLOW__CORE__PARALLELISM", raising=False)
+    for name, value in env.items():
+        monkeypatch.setenv(name, value)
+    assert _airflow.slots(executor) == expected
