@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import platform
+import shutil
 from pathlib import Path
 
 from tools.dev.base import BUILD, ROOT, DevError, output, run
+
+_LIBSTDCXX = "-print-file-name=libstdc++.so.6"
 
 
 def configure_and_build(preset: str) -> Path:
@@ -42,24 +46,22 @@ def sanitized_package() -> Path:
     """
     wheel()  # Leaves an environment that has nanobind.
     python = BUILD / "wheel-tools" / "bin" / "python"
-    run(["cmake", "--preset", "python-asan", f"-DPython_EXECUTABLE={python}"], quiet=True)
-    run(["cmake", "--build", "--preset", "python-asan"])
-    package = BUILD / "python-asan" / "package"
-    for source in (ROOT / "python" / "airfreight").iterdir():
-        link = package / "airfreight" / source.name
-        if source.suffix != ".so" and not link.exists():
-            link.unlink(missing_ok=True)
-            link.symlink_to(source)
+    options = ["-DAIRFREIGHT_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
+    run(["cmake", "--preset", "asan", *options], quiet=True)
+    run(["cmake", "--build", "--preset", "asan"])
+    package = BUILD / "asan" / "package"
+    shutil.rmtree(package, ignore_errors=True)
+    shutil.copytree(ROOT / "python" / "airfreight", package / "airfreight")
+    (extension,) = (BUILD / "asan" / "python" / "bindings").glob("_core.*.so")
+    shutil.copy(extension, package / "airfreight")
     return package
 
 
 def sanitizer_environment(package: Path) -> dict[str, str]:
     """What an interpreter needs that was not built with AddressSanitizer itself."""
+    clang = ["clang++-19", f"-print-file-name=libclang_rt.asan-{platform.machine()}.so"]
     # libstdc++ too: the sanitizer looks for the real __cxa_throw when it is loaded.
-    libraries = [
-        output(["g++", f"-print-file-name={name}"]).strip()
-        for name in ("libasan.so", "libstdc++.so.6")
-    ]
+    libraries = [output(command).strip() for command in (clang, ["g++", _LIBSTDCXX])]
     return {
         "LD_PRELOAD": " ".join(libraries),
         "PYTHONPATH": str(package),
