@@ -6,8 +6,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "airfreight/result.h"
@@ -31,6 +35,9 @@ inline std::string_view AsText(ByteView bytes) {
 /// Threads: immutable after construction, may be read by several. Ownership: views only; the
 /// memory must outlive the Body and must not change while a store sends it (a retry sends the
 /// same bytes again).
+///
+/// A SHA-256 that a store has made for a signature is kept beside the bytes, for the next sending;
+/// copies share it.
 class Body {
  public:
   Body() = default;
@@ -41,13 +48,32 @@ class Body {
     if (bytes.empty()) return;
     segments_.push_back(bytes);
     size_ += bytes.size();
+    sha256_ = std::make_shared<Memo>();
   }
   const std::vector<ByteView>& segments() const { return segments_; }
   uint64_t size() const { return size_; }
 
+  /// In lower-case hexadecimal; empty when no one has made it yet.
+  std::string known_sha256() const {
+    if (sha256_ == nullptr) return {};
+    const std::lock_guard lock(sha256_->mutex);
+    return sha256_->text;
+  }
+  void RememberSha256(std::string text) const {
+    if (sha256_ == nullptr) return;
+    const std::lock_guard lock(sha256_->mutex);
+    sha256_->text = std::move(text);
+  }
+
  private:
+  struct Memo {
+    std::mutex mutex;
+    std::string text;
+  };
+
   std::vector<ByteView> segments_;
   uint64_t size_ = 0;
+  std::shared_ptr<Memo> sha256_;  // Of exactly these segments: Append makes a new one.
 };
 
 /// \brief Owned, uninitialised, fixed-capacity memory. Large ones are page mappings for which the

@@ -37,6 +37,15 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"SlowDown", ErrorCode::kThrottled, true, ""},
     {"Throttling", ErrorCode::kThrottled, true, ""},
     {"ThrottlingException", ErrorCode::kThrottled, true, ""},
+    // The rest of what AWS's clients take for it (botocore, data/_retry.json).
+    {"ThrottledException", ErrorCode::kThrottled, true, ""},
+    {"RequestThrottled", ErrorCode::kThrottled, true, ""},
+    {"RequestThrottledException", ErrorCode::kThrottled, true, ""},
+    {"PriorRequestNotComplete", ErrorCode::kThrottled, true, ""},
+    {"KMSInternalException", ErrorCode::kUnavailable, true, ""},
+    {"DependencyTimeoutException", ErrorCode::kUnavailable, true, ""},
+    {"KeyUnavailableException", ErrorCode::kUnavailable, true, ""},
+    {"RequestTimeoutException", ErrorCode::kUnavailable, true, ""},
     {"TooManyRequests", ErrorCode::kThrottled, true, ""},
     {"RequestLimitExceeded", ErrorCode::kThrottled, true, ""},
     {"BandwidthLimitExceeded", ErrorCode::kThrottled, true, ""},
@@ -91,6 +100,17 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"AuthorizationHeaderMalformed", ErrorCode::kInvalid, false,
      "set [airfreight] s3_region to the bucket's"},
 });
+
+const Meaning* FindMeaning(std::string_view service_code) {
+  // A key service's own errors come through with its name in front
+  // (docs.aws.amazon.com/kms/latest/developerguide/throttling.html).
+  constexpr std::string_view kKms = "KMS.";
+  if (service_code.starts_with(kKms)) service_code.remove_prefix(kKms.size());
+  const auto* const found =
+      std::find_if(kMeanings.begin(), kMeanings.end(),
+                   [&](const Meaning& meaning) { return meaning.service_code == service_code; });
+  return found == kMeanings.end() ? nullptr : &*found;
+}
 
 bool IsRead(Operation operation) {
   return operation == Operation::kGet || operation == Operation::kHead;
@@ -193,9 +213,7 @@ std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
 Error DecodeError(const FailedAnswer& answer, int64_t now) {
   const std::string service_code = answer.document ? answer.document->code : std::string();
   Meaning meaning = MeaningOf(answer);
-  for (const Meaning& known : kMeanings) {
-    if (known.service_code == service_code) meaning = known;
-  }
+  if (const Meaning* known = FindMeaning(service_code)) meaning = *known;
 
   Error error;
   error.code = meaning.code;
@@ -264,9 +282,17 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
       return {Correction::Kind::kClock, "", *server_time};
     }
   }
-  if (code == "ExpiredToken" || code == "TokenRefreshRequired") {
+  // To HEAD all of these are a bare 400.
+  if (code == "ExpiredToken" || code == "TokenRefreshRequired" ||
+      (headless && answer.status == 400 && answer.operation == Operation::kHead)) {
     return {Correction::Kind::kCredentials, "", 0};
   }
+  // Stores name what they do not know in many ways: InvalidArgument (Backblaze), NotImplemented
+  // (R2), InvalidRequest, MalformedHeader, or no word (boto/boto3#4392, #4398, #4401). What has a
+  // meaning of its own is none of them.
+  const bool unknown =
+      answer.status == 501 || (answer.status == 400 && FindMeaning(code) == nullptr);
+  if (answer.checksums && unknown) return {Correction::Kind::kChecksums, "", 0};
   return {};
 }
 

@@ -36,6 +36,7 @@ struct FailedAnswer {
   int status = 0;
   const Headers* headers = nullptr;
   std::optional<ErrorDocument> document;
+  bool checksums = false;  ///< The request had some that it may go without.
 };
 
 /// `now` is for a Retry-After that names a date.
@@ -48,6 +49,7 @@ struct Correction {
     kRegion,       ///< The bucket lies in `region`.
     kClock,        ///< The server's clock says `server_time`.
     kCredentials,  ///< The credentials have expired; others may be there by now.
+    kChecksums,    ///< The store may not know the request's checksum.
   };
   Kind kind = Kind::kNone;
   std::string region;

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace airfreight::s3 {
@@ -45,8 +46,10 @@ struct Case {
 
 std::string CaseName(const ::testing::TestParamInfo<Case>& param) {
   const Answer& answer = param.param.answer;
-  return fmt::format("{}_{}_{}", answer.status, answer.code.empty() ? "none" : answer.code,
-                     param.index);
+  std::string name = fmt::format("{}_{}_{}", answer.status,
+                                 answer.code.empty() ? "none" : answer.code, param.index);
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
 }
 
 class ErrorMappingTest : public ::testing::TestWithParam<Case> {};
@@ -104,6 +107,14 @@ INSTANTIATE_TEST_SUITE_P(
         {{kPut, 429, ""}, ErrorCode::kThrottled, true},
         {{kPut, 200, "SlowDown"}, ErrorCode::kThrottled, true},
         {{kPut, 200, "InternalError"}, ErrorCode::kUnavailable, true},
+        {{kPut, 400, "KMS.ThrottlingException"}, ErrorCode::kThrottled, true},
+        {{kGet, 400, "ThrottlingException"}, ErrorCode::kThrottled, true},
+        {{kPut, 200, "KMS.ThrottlingException"}, ErrorCode::kThrottled, true},
+        {{kPut, 503, "RequestLimitExceeded"}, ErrorCode::kThrottled, true},
+        {{kPut, 400, "KMS.DisabledException"}, ErrorCode::kInvalid, false},
+        {{Operation::kUploadPart, 404, "NoSuchUpload"}, ErrorCode::kNotFound, false},
+        {{Operation::kCompleteUpload, 404, "NoSuchUpload", true}, ErrorCode::kNotFound, false},
+        {{Operation::kCompleteUpload, 400, "InvalidPart"}, ErrorCode::kInternal, false},
         {{kGet, 500, "InternalError"}, ErrorCode::kUnavailable, true},
         {{kGet, 502, ""}, ErrorCode::kUnavailable, true},
         {{kGet, 504, ""}, ErrorCode::kUnavailable, true},
@@ -214,6 +225,13 @@ TEST(DecodeCorrectionTest, TheClockComesFromTheAnswersDate) {
   EXPECT_EQ(
       DecodeCorrection(Answer{kGet, 403, "AccessDenied", false, late}.Failed(), "r", kNow).kind,
       Correction::Kind::kNone);
+}
+
+TEST(DecodeCorrectionTest, ABare400ToAHeadMayBeAnExpiredToken) {
+  EXPECT_EQ(DecodeCorrection(Answer{kHead, 400, ""}.Failed(), "r", kNow).kind,
+            Correction::Kind::kCredentials);
+  EXPECT_EQ(DecodeCorrection(Answer{kGet, 400, ""}.Failed(), "r", kNow).kind,
+            Correction::Kind::kNone);
 }
 
 TEST(DecodeInfoTest, ReadsWhatTheHeadSays) {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <chrono>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,43 @@ Result<T> TakeChoice(StoreSettings& settings, const std::string& name, T fallbac
                           fmt::join(words, ", ")));
 }
 
+// docs.aws.amazon.com/AmazonS3/latest/userguide/specifying-kms-encryption.html,
+// docs.aws.amazon.com/AmazonS3/latest/userguide/UsingDSSEncryption.html
+Status TakeEncryption(StoreSettings& settings, S3Options& options) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      options.sse,
+      TakeChoice(settings, "sse", std::string(),
+                 {{"AES256", "AES256"}, {"aws:kms", "aws:kms"}, {"aws:kms:dsse", "aws:kms:dsse"}}));
+  options.sse_kms_key_id = TakeText(settings, "sse_kms_key_id");
+  options.sse_kms_context = TakeText(settings, "sse_kms_context");
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.sse_bucket_key,
+                              TakeBool(settings, "s3", "sse_bucket_key", false));
+  const bool kms = options.sse.starts_with("aws:kms");
+  if (!options.sse_kms_key_id.empty() && !kms) {
+    return Fail(ErrorCode::kInvalid,
+                "[airfreight] s3_sse_kms_key_id needs s3_sse = aws:kms beside it");
+  }
+  if (!options.sse_kms_context.empty()) {
+    if (!kms) {
+      return Fail(ErrorCode::kInvalid,
+                  "[airfreight] s3_sse_kms_context needs s3_sse = aws:kms beside it");
+    }
+    // Without exceptions: what is no JSON comes out as "discarded".
+    const auto context = nlohmann::json::parse(options.sse_kms_context, nullptr, false);
+    if (!context.is_object() || !std::all_of(context.begin(), context.end(),
+                                             [](const auto& value) { return value.is_string(); })) {
+      return Fail(ErrorCode::kInvalid,
+                  "[airfreight] s3_sse_kms_context is no JSON object of texts; right is e.g. "
+                  R"({"team": "sales"})");
+    }
+  }
+  if (options.sse_bucket_key && options.sse != "aws:kms") {
+    return Fail(ErrorCode::kInvalid,
+                "[airfreight] s3_sse_bucket_key needs s3_sse = aws:kms beside it");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<S3Options> ParseS3Options(const StoreSettings& settings) {
@@ -72,14 +111,11 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
   AIRFREIGHT_ASSIGN_OR_RETURN(
       options.request_payer,
       TakeChoice(rest, "request_payer", false, {{"requester", true}, {"owner", false}}));
-  AIRFREIGHT_ASSIGN_OR_RETURN(
-      options.sse,
-      TakeChoice(rest, "sse", std::string(), {{"AES256", "AES256"}, {"aws:kms", "aws:kms"}}));
-  options.sse_kms_key_id = TakeText(rest, "sse_kms_key_id");
-  if (!options.sse_kms_key_id.empty() && options.sse != "aws:kms") {
-    return Fail(ErrorCode::kInvalid,
-                "[airfreight] s3_sse_kms_key_id needs s3_sse = aws:kms beside it");
-  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.checksums, TakeChoice(rest, "checksums", Checksums::kAuto,
+                                                            {{"auto", Checksums::kAuto},
+                                                             {"always", Checksums::kAlways},
+                                                             {"never", Checksums::kNever}}));
+  AIRFREIGHT_RETURN_IF_ERROR(TakeEncryption(rest, options));
 
   CurlTransportOptions& transport = options.transport;
   transport.ca_bundle = TakeText(rest, "ca_bundle");
@@ -94,12 +130,28 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
       TakeSeconds(rest, "s3", "idle_timeout", Seconds(transport.idle_timeout).count()));
   transport.idle_timeout = std::chrono::ceil<std::chrono::seconds>(Seconds(idle));
 
-  AIRFREIGHT_RETURN_IF_ERROR(
-      RefuseUnknown(rest, "s3",
-                    {"endpoint_url", "region", "profile", "access_key_id", "secret_access_key",
-                     "session_token", "addressing_style", "payload_signing", "conditional_writes",
-                     "request_payer", "sse", "sse_kms_key_id", "ca_bundle", "verify",
-                     "connect_timeout", "idle_timeout", "retry_timeout", "max_attempts"}));
+  AIRFREIGHT_RETURN_IF_ERROR(RefuseUnknown(rest, "s3",
+                                           {"endpoint_url",
+                                            "region",
+                                            "profile",
+                                            "access_key_id",
+                                            "secret_access_key",
+                                            "session_token",
+                                            "addressing_style",
+                                            "payload_signing",
+                                            "conditional_writes",
+                                            "request_payer",
+                                            "checksums",
+                                            "sse",
+                                            "sse_kms_key_id",
+                                            "sse_kms_context",
+                                            "sse_bucket_key",
+                                            "ca_bundle",
+                                            "verify",
+                                            "connect_timeout",
+                                            "idle_timeout",
+                                            "retry_timeout",
+                                            "max_attempts"}));
   if (!options.endpoint_url.empty()) {
     AIRFREIGHT_RETURN_IF_ERROR(ParseEndpoint(options.endpoint_url, "[airfreight] s3_endpoint_url")
                                    .map([](const Endpoint&) {}));

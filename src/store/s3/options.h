@@ -22,6 +22,13 @@ enum class PayloadSigning {
   kNever,   ///< Spares a pass over the bytes on a trusted network.
 };
 
+/// Whether uploads carry a CRC-32C that the store checks before it confirms them.
+enum class Checksums {
+  kAuto,    ///< Until the store refuses one (boto/boto3#4392), and then no more.
+  kAlways,  ///< A refusal is an error.
+  kNever,
+};
+
 /// What the settings say; empty where they say nothing and the environment is asked.
 struct S3Options {
   std::string endpoint_url;
@@ -33,8 +40,12 @@ struct S3Options {
   /// Whether If-None-Match and If-Match are sent. Off for servers that answer them with an error.
   bool conditional_writes = true;
   bool request_payer = false;
-  std::string sse;             ///< "AES256" or "aws:kms"; empty: as the bucket has it.
-  std::string sse_kms_key_id;  ///< With "aws:kms"; empty: the account's own key.
+  Checksums checksums = Checksums::kAuto;
+  /// "AES256", "aws:kms" or "aws:kms:dsse"; empty: as the bucket has it.
+  std::string sse;
+  std::string sse_kms_key_id;   ///< With a KMS; empty: the account's own key.
+  std::string sse_kms_context;  ///< With a KMS: a JSON object of strings; empty: none.
+  bool sse_bucket_key = false;  ///< With "aws:kms": ask for a bucket key.
   CurlTransportOptions transport;
 };
 

@@ -65,6 +65,31 @@ TEST(ParseS3OptionsTest, AWrongSettingIsNamedWithWhatIsRight) {
   }
 }
 
+TEST(ParseS3OptionsTest, WhatAKeyServiceNeedsIsRefusedWithoutIt) {
+  EXPECT_TRUE(ParseS3Options({{"sse", "aws:kms:dsse"}, {"sse_kms_key_id", "k"}}).has_value());
+  const auto whole = ParseS3Options({{"sse", "aws:kms"},
+                                     {"sse_kms_context", R"({"team": "sales"})"},
+                                     {"sse_bucket_key", "true"},
+                                     {"checksums", "never"}});
+  ASSERT_TRUE(whole.has_value()) << whole.error().message;
+  EXPECT_EQ(whole->sse_kms_context, R"({"team": "sales"})");
+  EXPECT_TRUE(whole->sse_bucket_key);
+  EXPECT_EQ(whole->checksums, Checksums::kNever);
+  for (const StoreSettings& wrong :
+       std::vector<StoreSettings>{{{"sse_kms_context", R"({"team": "sales"})"}},
+                                  {{"sse", "AES256"}, {"sse_kms_context", "{}"}},
+                                  {{"sse", "aws:kms"}, {"sse_kms_context", "team=sales"}},
+                                  {{"sse", "aws:kms"}, {"sse_kms_context", R"({"team": 1})"}},
+                                  {{"sse", "aws:kms"}, {"sse_kms_context", R"(["team"])"}},
+                                  {{"sse", "aws:kms:dsse"}, {"sse_bucket_key", "true"}},
+                                  {{"sse_bucket_key", "true"}},
+                                  {{"checksums", "sometimes"}}}) {
+    const auto parsed = ParseS3Options(wrong);
+    ASSERT_FALSE(parsed.has_value());
+    EXPECT_EQ(parsed.error().code, ErrorCode::kInvalid);
+  }
+}
+
 TEST(ParseS3OptionsTest, AMisspeltSecretIsNotShown) {
   const auto options = ParseS3Options({{"secret_key", "hunter2"}});
   ASSERT_FALSE(options.has_value());

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "base/time.h"
 
@@ -56,6 +58,24 @@ void SetCondition(const Condition& condition, const S3Options& options, S3Reques
   request.conditional = true;
 }
 
+// www.rfc-editor.org/rfc/rfc4648#section-4
+std::string Base64(ByteView bytes) {
+  constexpr std::string_view kDigits =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    const size_t have = std::min<size_t>(3, bytes.size() - i);
+    uint32_t group = 0;
+    for (size_t j = 0; j < 3; ++j) {
+      group = group << 8 | (j < have ? std::to_integer<uint32_t>(bytes[i + j]) : 0);
+    }
+    for (size_t j = 0; j < 4; ++j) {
+      text += j <= have ? kDigits[group >> (18 - 6 * j) & 63] : '=';
+    }
+  }
+  return text;
+}
+
 // What a new object is told of itself.
 void Describe(const PutOptions& put, const S3Options& options, S3Request& request) {
   request.headers.Set("Content-Type", put.content_type);
@@ -65,6 +85,13 @@ void Describe(const PutOptions& put, const S3Options& options, S3Request& reques
   if (!options.sse.empty()) request.headers.Set("x-amz-server-side-encryption", options.sse);
   if (!options.sse_kms_key_id.empty()) {
     request.headers.Set("x-amz-server-side-encryption-aws-kms-key-id", options.sse_kms_key_id);
+  }
+  if (!options.sse_kms_context.empty()) {
+    request.headers.Set("x-amz-server-side-encryption-context",
+                        Base64(AsBytes(options.sse_kms_context)));
+  }
+  if (options.sse_bucket_key) {
+    request.headers.Set("x-amz-server-side-encryption-bucket-key-enabled", "true");
   }
 }
 
@@ -89,6 +116,8 @@ std::string EscapeXml(std::string_view text) {
   return escaped;
 }
 
+constexpr std::string_view kChecksum = "x-amz-checksum-crc32c";
+
 // Joining thousands of parts may take minutes. AWS sends blanks meanwhile
 // (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html), other servers are
 // silent; ten minutes is what the nginx before many of them is told to wait at most.
@@ -102,6 +131,9 @@ S3Request BuildPut(std::string_view key, const Body& body, const PutOptions& put
   request.body = body;
   SetCondition(put.condition, options, request);
   Describe(put, options, request);
+  // A header of its own and never a trailer: that would need the chunked coding which many servers
+  // refuse (boto/boto3#4392).
+  if (put.crc32c) request.checksum_headers.Set(kChecksum, Crc32cHeader(*put.crc32c));
   return request;
 }
 
@@ -109,14 +141,16 @@ S3Request BuildCreateUpload(std::string_view key, const PutOptions& put, const S
   S3Request request = Begin(Operation::kCreateUpload, key, options);
   request.query = {{"uploads", ""}};
   Describe(put, options, request);
+  request.checksum_headers.Set("x-amz-checksum-algorithm", "CRC32C");
   return request;
 }
 
 S3Request BuildUploadPart(std::string_view key, std::string_view upload_id, int number,
-                          const Body& body, const S3Options& options) {
+                          const Body& body, uint32_t crc32c, const S3Options& options) {
   S3Request request = Begin(Operation::kUploadPart, key, options);
   request.query = {{"partNumber", std::to_string(number)}, {"uploadId", std::string(upload_id)}};
   request.body = body;
+  request.checksum_headers.Set(kChecksum, Crc32cHeader(crc32c));
   return request;
 }
 
@@ -139,13 +173,25 @@ S3Request BuildAbortUpload(std::string_view key, std::string_view upload_id,
   return request;
 }
 
-std::string CompleteDocument(const std::vector<UploadedPart>& parts) {
+std::string CompleteDocument(const std::vector<UploadedPart>& parts, bool checksums) {
   std::string text = "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">";
   for (const UploadedPart& part : parts) {
-    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag></Part>", part.number,
+    text += fmt::format("<Part><PartNumber>{}</PartNumber><ETag>{}</ETag>", part.number,
                         EscapeXml(part.tag));
+    if (checksums) {
+      text += fmt::format("<ChecksumCRC32C>{}</ChecksumCRC32C>", Crc32cHeader(part.crc32c));
+    }
+    text += "</Part>";
   }
   return text + "</CompleteMultipartUpload>";
+}
+
+std::string Crc32cHeader(uint32_t crc32c) {
+  std::array<std::byte, 4> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    bytes[i] = static_cast<std::byte>(crc32c >> (24 - 8 * i));
+  }
+  return Base64(bytes);
 }
 
 S3Request BuildGet(std::string_view key, const GetOptions& get, const S3Options& options) {
@@ -206,6 +252,9 @@ HttpRequest Sign(const S3Request& request, const Signer& signer) {
                                                           : std::string(kEmptyPayloadHash);
   HttpRequest http;
   http.headers = request.headers;
+  if (signer.checksums) {
+    for (const auto& [name, value] : request.checksum_headers) http.headers.Set(name, value);
+  }
   http.headers.Set("x-amz-content-sha256", parts.payload_hash);
   http.headers.Set("x-amz-date", FormatBasicIso8601(signer.scope.unix_seconds));
   if (!signer.credentials.session_token.empty()) {

@@ -51,6 +51,8 @@ struct S3Request {
   Query query;
   Headers headers;
   Body body;
+  /// What the store is told of the body's checksum: sent where Signer::checksums says so.
+  Headers checksum_headers;
   bool conditional = false;  ///< Holds If-None-Match or If-Match.
   /// How long the server may think without sending a byte; absent: as the transport has it.
   std::optional<std::chrono::seconds> idle_timeout;
@@ -70,7 +72,7 @@ S3Request BuildList(std::string_view prefix, std::string_view token, int limit,
 /// (docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html).
 S3Request BuildCreateUpload(std::string_view key, const PutOptions& put, const S3Options& options);
 S3Request BuildUploadPart(std::string_view key, std::string_view upload_id, int number,
-                          const Body& body, const S3Options& options);
+                          const Body& body, uint32_t crc32c, const S3Options& options);
 /// `document` is what CompleteDocument made; the request's body is a view of it.
 S3Request BuildCompleteUpload(std::string_view key, std::string_view upload_id,
                               std::string_view document, const Condition& condition,
@@ -79,8 +81,13 @@ S3Request BuildAbortUpload(std::string_view key, std::string_view upload_id,
                            const S3Options& options);
 
 /// The list of an upload's parts, with each part's tag exactly as the store gave it
-/// (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html).
-std::string CompleteDocument(const std::vector<UploadedPart>& parts);
+/// (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html). `checksums` where
+/// the upload began with them: AWS then wants each part's again.
+std::string CompleteDocument(const std::vector<UploadedPart>& parts, bool checksums);
+
+/// As S3 writes a CRC-32C: base64 of its four bytes, the highest first
+/// (docs.aws.amazon.com/AmazonS3/latest/userguide/checking-object-integrity-upload.html).
+std::string Crc32cHeader(uint32_t crc32c);
 
 /// Whether the signature may leave the body out: that of an object's bytes. All other bodies are
 /// small, and some servers refuse UNSIGNED-PAYLOAD there.
@@ -93,6 +100,7 @@ struct Signer {
   std::string bucket;
   Credentials credentials;
   SigningScope scope;
+  bool checksums = false;    ///< Send S3Request::checksum_headers.
   std::string payload_hash;  ///< Of the body, where that is part of the signature; else empty.
 };
 

@@ -52,8 +52,16 @@ TEST(BuildPutTest, NoConditionIsSentToAServerThatHasNone) {
 }
 
 // boto/boto3#4392: stores that do not know the new checksums refuse uploads that have them.
-TEST(BuildPutTest, NoChecksumOrChunkedCodingIsSent) {
-  const HttpRequest http = Sign(BuildPut("k", Body("body"), {}, {}), Example());
+TEST(BuildPutTest, AChecksumIsAHeaderOrNothingAndNeverAChunkedCoding) {
+  PutOptions put;
+  put.crc32c = 0x263fc950;  // Of "body".
+  const S3Request request = BuildPut("k", Body("body"), put, {});
+  Signer with = Example();
+  with.checksums = true;
+  EXPECT_EQ(Field(Sign(request, with).headers, "x-amz-checksum-crc32c"), "Jj/JUA==");
+  EXPECT_THAT(Field(Sign(request, with).headers, "Authorization"),
+              HasSubstr("x-amz-checksum-crc32c;"));
+  const HttpRequest http = Sign(request, Example());
   for (const auto& [name, value] : http.headers) {
     EXPECT_THAT(name, Not(HasSubstr("checksum")));
     EXPECT_THAT(value, Not(HasSubstr("aws-chunked")));
@@ -99,6 +107,25 @@ TEST(BuildGetTest, RangesIncludeTheirLastByte) {
   EXPECT_EQ(range(10, 5), "bytes=10-14");
   EXPECT_EQ(range(10, 0), "bytes=10-10");
   EXPECT_EQ(range(1, UINT64_MAX), "bytes=1-18446744073709551615");
+}
+
+TEST(Crc32cHeaderTest, IsBase64OfFourBytes) {
+  EXPECT_EQ(Crc32cHeader(0), "AAAAAA==");
+  EXPECT_EQ(Crc32cHeader(0xffffffff), "/////w==");
+}
+
+TEST(BuildPutTest, EveryKindOfKeyServiceSettingHasItsHeader) {
+  S3Options options;
+  options.sse = "aws:kms";
+  options.sse_kms_context = R"({"a": "b"})";
+  options.sse_bucket_key = true;
+  for (const S3Request& request :
+       {BuildPut("k", Body(), {}, options), BuildCreateUpload("k", {}, options)}) {
+    EXPECT_EQ(Field(request.headers, "x-amz-server-side-encryption-context"), "eyJhIjogImIifQ==");
+    EXPECT_EQ(Field(request.headers, "x-amz-server-side-encryption-bucket-key-enabled"), "true");
+  }
+  EXPECT_TRUE(BuildUploadPart("k", "id", 1, Body(), 0, options).headers.empty());
+  EXPECT_TRUE(BuildAbortUpload("k", "id", options).headers.empty());
 }
 
 TEST(BuildListTest, AsksForVersionTwoAndEncodedKeys) {

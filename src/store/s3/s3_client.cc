@@ -1,5 +1,6 @@
 #include "store/s3/s3_client.h"
 
+#include <set>
 #include <utility>
 
 #include "store/s3/sigv4.h"
@@ -7,8 +8,8 @@
 namespace airfreight::s3 {
 namespace {
 
-// One of each kind of Correction.
-constexpr int kMaxCorrections = 3;
+// Each kind once: a server that wants a second one of a kind sends in a circle.
+using Tried = std::set<Correction::Kind>;
 
 }  // namespace
 
@@ -45,6 +46,7 @@ Status S3Client::Apply(const Correction& correction, const Credentials& used,
                        const Context& context) {
   switch (correction.kind) {
     case Correction::Kind::kNone:
+    case Correction::Kind::kChecksums:
       break;
     case Correction::Kind::kRegion: {
       const std::lock_guard lock(mutex_);
@@ -68,10 +70,18 @@ Status S3Client::Apply(const Correction& correction, const Credentials& used,
   return {};
 }
 
+bool S3Client::UsesChecksums() const {
+  return options_.checksums == Checksums::kAlways ||
+         (options_.checksums == Checksums::kAuto && !checksums_refused_);
+}
+
 Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& context,
                                        ResponseSink* sink, const BufferSink* document) {
   std::string payload_hash;  // Once, however often the request is sent.
-  for (int corrections = 0;; ++corrections) {
+  bool checksums = !request.checksum_headers.empty() && UsesChecksums();
+  bool refused = false;  // The store may have refused the request for them.
+  Tried tried;
+  for (;;) {
     AIRFREIGHT_ASSIGN_OR_RETURN(const Target target, CurrentTarget());
     AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(context));
     Signer signer;
@@ -81,6 +91,7 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
     signer.credentials = credentials;
     signer.scope.unix_seconds = clock_() + target.clock_offset;
     signer.scope.region = target.region;
+    signer.checksums = checksums;
     if (!MayBeUnsigned(request.operation) || options_.payload_signing == PayloadSigning::kAlways ||
         (options_.payload_signing == PayloadSigning::kAuto && !target.endpoint.tls)) {
       if (payload_hash.empty()) {
@@ -96,16 +107,24 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
     if (response.status >= 200 && response.status < 300) {
       // A success may hold an error all the same (apache/arrow-rs-object-store#122).
       if (document != nullptr) failed.document = ParseErrorDocument(AsText(document->view()));
-      if (!failed.document) return response;
+      if (!failed.document) {
+        if (refused) checksums_refused_ = true;
+        return response;
+      }
     } else {
       failed.document = ParseErrorDocument(response.error_document);
     }
+    failed.checksums = checksums && options_.checksums == Checksums::kAuto;
     const int64_t now = clock_();
     const Correction correction =
         DecodeCorrection(failed, target.region, now + target.clock_offset);
-    if (correction.kind == Correction::Kind::kNone || corrections == kMaxCorrections ||
+    if (correction.kind == Correction::Kind::kNone || !tried.insert(correction.kind).second ||
         !Apply(correction, credentials, context)) {
       return Fail(DecodeError(failed, now));
+    }
+    if (correction.kind == Correction::Kind::kChecksums) {
+      checksums = false;
+      refused = true;
     }
   }
 }

@@ -4,6 +4,7 @@
 /// \brief What every request to S3 goes through: addressed, signed, performed, and corrected where
 /// the answer itself says what was wrong.
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,7 +30,8 @@ inline constexpr uint64_t kMaxWriteAnswer = kMaxErrorDocument;
 /// \brief Performs requests to one bucket.
 ///
 /// A request is made once more, at once, only where the answer itself says what was wrong with it:
-/// the bucket's region (remembered from then on), the clock, credentials that have expired.
+/// the bucket's region (remembered from then on), the clock, credentials that have expired, a
+/// checksum that the store does not know (remembered where the same request succeeds without it).
 /// Everything else is for the layer above.
 ///
 /// Threads: Execute may be called from several at once; the mutex guards what was learnt and is not
@@ -54,6 +56,10 @@ class S3Client {
   Result<HttpResponse> Execute(const S3Request& request, const Context& context, ResponseSink* sink,
                                const BufferSink* document);
 
+  /// Whether uploads carry checksums: as the settings say, and under `auto` until the store has
+  /// refused them.
+  bool UsesChecksums() const;
+
  private:
   /// Where requests go, found out at the first one and corrected by answers.
   struct Target {
@@ -72,6 +78,7 @@ class S3Client {
   const Environment environment_;
   const Clock clock_;
   const std::unique_ptr<CredentialsChain> credentials_;
+  std::atomic<bool> checksums_refused_{false};
   std::mutex mutex_;
   std::optional<Target> target_;
 };

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/crc32c.h"
 #include "base/time.h"
 #include "http/curl_transport.h"
 #include "store/checks.h"
@@ -20,6 +21,12 @@ namespace {
 // A page of 1,000 keys of 1,024 bytes, each byte encoded as three and with its other elements
 // around it, has below 4 MiB; ten times that is no page.
 constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
+
+uint32_t Crc32c(const Body& body) {
+  uint32_t crc = 0;
+  for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);
+  return crc;
+}
 
 }  // namespace
 
@@ -54,11 +61,13 @@ Result<ObjectInfo> S3Store::DoPut(std::string_view key, const Body& body, const 
                 fmt::format("{} bytes; S3 takes at most {} (5 GiB) in one request", body.size(),
                             kMaxPutBytes));
   }
+  PutOptions put = options;
+  if (!put.crc32c && client_->UsesChecksums()) put.crc32c = Crc32c(body);
   BufferSink answer(kMaxWriteAnswer);
   AIRFREIGHT_ASSIGN_OR_RETURN(
       const HttpResponse response,
-      client_->Execute(BuildPut(uri.FullKey(key), body, options, client_->options()), context,
-                       &answer, &answer));
+      client_->Execute(BuildPut(uri.FullKey(key), body, put, client_->options()), context, &answer,
+                       &answer));
   ObjectInfo info;
   info.key = key;
   info.size = body.size();
@@ -165,6 +174,14 @@ Result<ListPage> S3Store::List(std::string_view prefix, std::string_view token, 
 
 Result<std::shared_ptr<ObjectStore>> OpenS3Store(const StoreUri& uri,
                                                  const StoreSettings& settings) {
+  // They have endpoints and a way of signing of their own; asked as any other they are a 404
+  // (docs.aws.amazon.com/AmazonS3/latest/userguide/s3-express-APIs.html; qdrant/qdrant#9757).
+  if (uri.bucket.ends_with("--x-s3")) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{} is a directory bucket (S3 Express One Zone), which are not "
+                            "supported; use a general purpose bucket",
+                            uri.bucket));
+  }
   AIRFREIGHT_ASSIGN_OR_RETURN(s3::S3Options options, s3::ParseS3Options(settings));
   auto transport = std::make_unique<CurlTransport>(options.transport);
   return std::make_shared<s3::S3Store>(uri, std::move(options), std::move(transport),

@@ -386,6 +386,73 @@ TEST_F(S3StoreTest, BodiesAreSignedOverPlainHttpUnlessSaidOtherwise) {
   EXPECT_EQ(server.requests().at(1).headers.Get("x-amz-content-sha256"), "UNSIGNED-PAYLOAD");
 }
 
+// boto/boto3#4392, #4398, #4401: OVH, Qumulo, Backblaze and others refuse what they do not know.
+TEST_F(S3StoreTest, AChecksumThatIsRefusedIsLeftOutFromThenOn) {
+  for (const auto& [status, code] : std::vector<std::pair<int, std::string>>{
+           {400, "InvalidArgument"}, {400, "InvalidRequest"}, {501, "NotImplemented"}, {400, ""}}) {
+    TestServer server([&, status = status, code = code](const SeenRequest& seen) {
+      if (!seen.headers.Find("x-amz-checksum-crc32c")) return ScriptedReply::Http(200, kTag, "");
+      return ScriptedReply::Http(status, {}, code.empty() ? "" : ErrorXml(code));
+    });
+    const auto store = Open(server);
+    ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value()) << code;
+    ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value()) << code;
+    EXPECT_EQ(server.requests().size(), 3u) << code;
+    EXPECT_EQ(server.requests()[0].headers.Get("x-amz-checksum-crc32c"), "Jj/JUA==");
+
+    const auto always = Open(server, {{"checksums", "always"}});
+    EXPECT_FALSE(always->Put("k", Body("body"), {}, context_).has_value()) << code;
+    const auto never = Open(server, {{"checksums", "never"}});
+    EXPECT_TRUE(never->Put("k", Body("body"), {}, context_).has_value()) << code;
+    EXPECT_EQ(server.requests().size(), 5u) << code;
+  }
+}
+
+TEST_F(S3StoreTest, ARefusalForAnotherReasonDoesNotEndTheChecksums) {
+  bool refuse = true;
+  TestServer server([&](const SeenRequest&) {
+    return refuse ? ScriptedReply::Http(400, {}, ErrorXml("InvalidArgument"))
+                  : ScriptedReply::Http(200, kTag, "");
+  });
+  const auto store = Open(server);
+  EXPECT_FALSE(store->Put("k", Body("body"), {}, context_).has_value());
+  refuse = false;
+  EXPECT_TRUE(store->Put("k", Body("body"), {}, context_).has_value());
+  EXPECT_TRUE(server.requests().back().headers.Find("x-amz-checksum-crc32c").has_value());
+}
+
+TEST_F(S3StoreTest, BytesThatWereDamagedOnTheirWayAreSentAgainWithTheirChecksum) {
+  TestServer server(
+      [](const SeenRequest&) { return ScriptedReply::Http(400, {}, ErrorXml("BadDigest")); });
+  const auto put = Open(server)->Put("k", Body("body"), {}, context_);
+  ASSERT_FALSE(put.has_value());
+  EXPECT_TRUE(put.error().retryable);
+  EXPECT_EQ(server.requests().size(), 1u);
+}
+
+TEST_F(S3StoreTest, TheCallersOwnChecksumIsSent) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
+  PutOptions put;
+  put.crc32c = 1;
+  ASSERT_TRUE(Open(server)->Put("k", Body("body"), put, context_).has_value());
+  EXPECT_EQ(server.requests()[0].headers.Get("x-amz-checksum-crc32c"), "AAAAAQ==");
+}
+
+TEST_F(S3StoreTest, ABodyIsHashedOnceForAllItsSendings) {
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(503, {}, ""); });
+  const auto store = Open(server);
+  std::string text = "Welcome to Amazon S3.";
+  const Body body(text);
+  EXPECT_FALSE(store->Put("k", body, {}, context_).has_value());
+  // Shown by what must not be done: the bytes change, the hash does not.
+  text[0] = 'X';
+  EXPECT_FALSE(store->Put("k", body, {}, context_).has_value());
+  for (const SeenRequest& seen : server.requests()) {
+    EXPECT_EQ(seen.headers.Get("x-amz-content-sha256"),
+              "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
+  }
+}
+
 TEST_F(S3StoreTest, NoCredentialsMeansNoRequest) {
   TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, kTag, ""); });
   const auto store = Open(server, {{"access_key_id", ""}, {"secret_access_key", ""}});
@@ -405,6 +472,17 @@ TEST(OpenS3StoreTest, OpeningMakesNoRequestAndRefusesWhatIsWrong) {
   EXPECT_EQ((*store)->root(), "s3://bucket");
   EXPECT_EQ((*store)->scheme(), "s3");
   EXPECT_EQ(OpenS3Store(uri, {{"bogus", "1"}}).error().code, ErrorCode::kInvalid);
+}
+
+// qdrant/qdrant#9757.
+TEST(OpenS3StoreTest, ADirectoryBucketIsRefusedAndNotA404Later) {
+  StoreUri uri;
+  uri.scheme = "s3";
+  uri.bucket = "bucket--use1-az4--x-s3";
+  const auto store = OpenS3Store(uri, {});
+  ASSERT_FALSE(store.has_value());
+  EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(store.error().message, HasSubstr("directory bucket"));
 }
 
 }  // namespace

@@ -21,13 +21,14 @@ constexpr uint64_t kMaxCompleteAnswer = uint64_t{1} << 20;
 class S3Upload final : public PartUpload {
  public:
   S3Upload(std::shared_ptr<S3Client> client, std::string_view key, Metadata metadata,
-           std::string id)
+           std::string id, bool checksums)
       : client_(std::move(client)),
         root_(client_->uri().Root()),
         key_(key),
         full_key_(client_->uri().FullKey(key)),
         metadata_(std::move(metadata)),
-        id_(std::move(id)) {}
+        id_(std::move(id)),
+        checksums_(checksums) {}
 
   Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
                                const Context& context) override {
@@ -63,8 +64,8 @@ class S3Upload final : public PartUpload {
     BufferSink answer(kMaxWriteAnswer);
     AIRFREIGHT_ASSIGN_OR_RETURN(
         const HttpResponse response,
-        client_->Execute(BuildUploadPart(full_key_, id_, number, body, client_->options()), context,
-                         &answer, &answer));
+        client_->Execute(BuildUploadPart(full_key_, id_, number, body, crc32c, client_->options()),
+                         context, &answer, &answer));
     UploadedPart part{number, offset, body.size(), crc32c,
                       std::string(response.headers.Get("etag"))};
     if (part.tag.empty()) {
@@ -86,7 +87,7 @@ class S3Upload final : public PartUpload {
     }
     if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
 
-    const std::string document = CompleteDocument(parts);
+    const std::string document = CompleteDocument(parts, checksums_ && client_->UsesChecksums());
     BufferSink answer(kMaxCompleteAnswer);
     const auto response = client_->Execute(
         BuildCompleteUpload(full_key_, id_, document, condition, client_->options()), context,
@@ -102,6 +103,7 @@ class S3Upload final : public PartUpload {
   const std::string full_key_;
   const Metadata metadata_;
   const std::string id_;
+  const bool checksums_;  // Said so when it began.
 };
 
 }  // namespace
@@ -111,13 +113,16 @@ Result<std::unique_ptr<PartUpload>> StartS3Upload(std::shared_ptr<S3Client> clie
                                                   const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, client->uri().prefix));
   AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  const bool asked = client->UsesChecksums();
   BufferSink answer(kMaxWriteAnswer);
   const auto response =
       client->Execute(BuildCreateUpload(client->uri().FullKey(key), options, client->options()),
                       context, &answer, &answer);
   if (!response) return Fail(response.error());
   AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, DecodeCreateUpload(AsText(answer.view())));
-  return std::make_unique<S3Upload>(std::move(client), key, options.metadata, std::move(id));
+  const bool checksums = asked && client->UsesChecksums();
+  return std::make_unique<S3Upload>(std::move(client), key, options.metadata, std::move(id),
+                                    checksums);
 }
 
 }  // namespace airfreight::s3

@@ -115,9 +115,37 @@ TEST_F(S3UploadTest, AnObjectInTwoPartsIsFourRequests) {
   // Each tag as it came (k1LoW/serverless-s3-sync#103).
   EXPECT_EQ(requests[3].body,
             "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
-            "<Part><PartNumber>1</PartNumber><ETag>\"&lt;p&amp;1&gt;\"</ETag></Part>"
-            "<Part><PartNumber>2</PartNumber><ETag>\"&lt;p&amp;1&gt;\"</ETag></Part>"
+            "<Part><PartNumber>1</PartNumber><ETag>\"&lt;p&amp;1&gt;\"</"
+            "ETag><ChecksumCRC32C>AAAABQ==</ChecksumCRC32C></Part>"
+            "<Part><PartNumber>2</PartNumber><ETag>\"&lt;p&amp;1&gt;\"</"
+            "ETag><ChecksumCRC32C>AAAABQ==</ChecksumCRC32C></Part>"
             "</CompleteMultipartUpload>");
+}
+
+TEST_F(S3UploadTest, ChecksumsAreSaidAtTheBeginningWithEachPartAndAtTheEnd) {
+  ASSERT_TRUE(Run().has_value());
+  const auto requests = server_.requests();
+  EXPECT_EQ(requests[0].headers.Get("x-amz-checksum-algorithm"), "CRC32C");
+  EXPECT_EQ(requests[1].headers.Get("x-amz-checksum-crc32c"), "AAAABQ==");
+  EXPECT_FALSE(requests[3].headers.Find("x-amz-checksum-crc32c"));
+}
+
+TEST_F(S3UploadTest, AStoreThatRefusesChecksumsGetsNoneInAnyLaterRequest) {
+  for (const char* where : {"create", "part"}) {
+    special_ = {{where, [](const SeenRequest& seen) {
+                   if (seen.headers.Find("x-amz-checksum-algorithm") ||
+                       seen.headers.Find("x-amz-checksum-crc32c")) {
+                     return ScriptedReply::Http(501, {}, ErrorXml("NotImplemented"));
+                   }
+                   return seen.method == "POST" ? ScriptedReply::Http(200, {}, kCreated)
+                                                : ScriptedReply::Http(200, {{"ETag", "\"p\""}}, "");
+                 }}};
+    const size_t before = server_.requests().size();
+    ASSERT_TRUE(Run().has_value()) << where;
+    const auto requests = server_.requests();
+    EXPECT_EQ(requests.size() - before, 5u) << where;
+    EXPECT_FALSE(requests.back().body.find("Checksum") != std::string::npos) << where;
+  }
 }
 
 // awslabs/mountpoint-s3#534: what describes the object belongs on the first request.

@@ -62,6 +62,7 @@ std::string ScopeText(const SigningScope& scope) {
 
 Result<std::string> PayloadHash(const Body& body, const Context& context) {
   if (body.size() == 0) return std::string(kEmptyPayloadHash);
+  if (std::string known = body.known_sha256(); !known.empty()) return known;
   Digester digester(DigestKind::kSha256);
   size_t unpolled = kHashPiece;  // Bytes since the last look; the first is before the first byte.
   for (ByteView rest : body.segments()) {
@@ -78,7 +79,9 @@ Result<std::string> PayloadHash(const Body& body, const Context& context) {
   }
   // The digest's text has its kind in front: "sha256:<hex>".
   const std::string digest = digester.Finish();
-  return digest.substr(digest.find(':') + 1);
+  std::string hex = digest.substr(digest.find(':') + 1);
+  body.RememberSha256(hex);
+  return hex;
 }
 
 std::string CanonicalQuery(const Query& query) {

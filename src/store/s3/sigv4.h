@@ -53,8 +53,8 @@ struct SigningScope {
   std::string service = "s3";
 };
 
-/// Lower-case hexadecimal SHA-256 of a body. Cancelled or Timeout where `context`, which is looked
-/// at between pieces, says so.
+/// Lower-case hexadecimal SHA-256 of a body, made once for each body. Cancelled or Timeout where
+/// `context`, which is looked at between pieces, says so.
 Result<std::string> PayloadHash(const Body& body, const Context& context);
 
 /// The query with names and values encoded, sorted: what is signed, and sent too.
