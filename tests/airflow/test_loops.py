@@ -7,6 +7,8 @@ connection; the store is behind a proxy that counts, and lets one object wait.
 from __future__ import annotations
 
 import pathlib
+import re
+import threading
 import time
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -21,25 +23,31 @@ pytestmark = [pytest.mark.airflow, pytest.mark.s3, pytest.mark.releases("3.3.2")
 
 # How long an object called "slow" takes. A loop that stands still meanwhile ticks once.
 SLOW = 2.0
+# How long the parts of an upload wait that Airflow has to end.
+HELD = 240.0
 
 
 class Loops(NamedTuple):
-    """The run of DAG `loops`, and what it asked the store for."""
+    """The runs of the DAGs `loops` and `stalls`, and what they asked the store for."""
 
     run: Run
+    stalls: Run
     proxy: CountingProxy
-
-
-def wait(request: Recorded) -> None:
-    if request.method == "GET" and request.path.endswith("/slow.bin"):
-        time.sleep(SLOW)
 
 
 @pytest.fixture(scope="module")
 def loops(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Iterator[Loops]:
     facts = scratch / "loops-facts"
+    release = threading.Event()
+
+    def script(request: Recorded) -> None:
+        if request.method == "GET" and request.path.endswith("/slow.bin"):
+            time.sleep(SLOW)
+        elif "/held.bin" in request.path and "partNumber=" in request.target:
+            release.wait(HELD)
+
     with VersityGW(bucket="freight") as server, CountingProxy(server.endpoint) as proxy:
-        proxy.script = wait
+        proxy.script = script
         env = {
             **BACKEND,
             "AIRFLOW__AIRFREIGHT__STORE": "s3://warehouse@freight/xcom",
@@ -58,8 +66,9 @@ def loops(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Ite
                 "extra": f'{{"endpoint_url": "{proxy.url}", "region_name": "us-east-1"}}',
             }
             airflow.rest("POST", "/api/v2/connections", connection)
-            run = Runs(airflow, facts).trigger("loops")
-            yield Loops(run, proxy)
+            runs = Runs(airflow, facts)
+            yield Loops(runs.trigger("loops"), runs.trigger("stalls"), proxy)
+            release.set()
 
 
 @pytest.mark.parametrize(
@@ -88,3 +97,27 @@ def test_every_object_of_a_mapped_task_is_asked_for_once(loops: Loops) -> None:
     assert len(gets) == 90  # Every tenth value is a number, which stays in its row.
     assert len({request.path for request in gets}) == 90
     assert len({request.connection for request in gets}) <= 16
+
+
+@pytest.mark.parametrize(
+    ("task", "exception"), [("timed_out", "AirflowTaskTimeout"), ("terminated", "AirflowException")]
+)
+def test_airflow_ends_a_stalled_upload_with_its_own_exception(
+    loops: Loops, task: str, exception: str
+) -> None:
+    said = re.fullmatch(r"(\w+) after ([0-9.]+) s", loops.stalls.outcome(task))
+    assert said is not None
+    assert said[1] == exception
+    # Its parts would still be waiting.
+    assert float(said[2]) < HELD / 4
+    assert loops.stalls.airflow.task_states("stalls", loops.stalls.run_id)[(task, -1)] == "failed"
+    requests = [r for r in loops.proxy.requests if f"/{task}/" in r.path]
+    assert [r for r in requests if r.method == "DELETE" and "uploadId=" in r.target]
+    assert not [r for r in requests if r.method == "POST" and "uploadId=" in r.target]
+
+
+@pytest.mark.parametrize(
+    "fact", ["columns_of_a_return", "whole_of_a_return", "columns_of_several_tasks"]
+)
+def test_columns_of_what_a_task_returned_are_pulled(loops: Loops, fact: str) -> None:
+    assert loops.stalls.holds(fact)

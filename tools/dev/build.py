@@ -70,3 +70,15 @@ def sanitizer_environment(package: Path) -> dict[str, str]:
         # The interpreter leaks on purpose at its end.
         "ASAN_OPTIONS": "detect_leaks=0",
     }
+
+
+def bindings() -> None:
+    """Compile the Python extension as developers do: with warnings as errors, which no wheel is."""
+    folder = BUILD / "bindings"
+    python = BUILD / "wheel-tools" / "bin" / "python"  # Has nanobind, after a wheel was built.
+    run(
+        ["cmake", "--preset", "debug", "-B", folder, "-DAIRFREIGHT_BUILD_PYTHON=ON",
+         "-DAIRFREIGHT_BUILD_TESTS=OFF", f"-DPython_EXECUTABLE={python}"],
+        quiet=True,
+    )  # fmt: skip
+    run(["cmake", "--build", folder, "--target", "_core"], quiet=True)

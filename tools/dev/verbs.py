@@ -191,6 +191,7 @@ def _wheel() -> None:
     # build_wheel.sh leaves an environment with nanobind, which the comparison of stubs imports.
     wheel_tools = BUILD / "wheel-tools" / "bin" / "python"
     run([wheel_tools, ROOT / "packaging" / "check_stubs.py", built])
+    build.bindings()
 
 
 def _debootstrap() -> None:
