@@ -17,6 +17,9 @@ from airfreight._imports import loading
 from airfreight.errors import ConfigError, InvalidError
 from airfreight.options import BY_NAME
 
+#: What the core says of credentials that it does not know how to get
+#: (src/store/s3/credentials/source.h).
+FOREIGN = "ForeignCredentials"
 #: Extras of an AWS connection that only the provider's hook understands.
 _HOOK_EXTRAS = (
     "role_arn",
@@ -176,6 +179,23 @@ def _through_hook(connection_id: str, connection: Any, settings: dict[str, str])
         settings["session_token"] = frozen.token
     if "region" not in settings and hook.region_name:
         settings["region"] = hook.region_name
+    return Resolved(settings, time.time() + _REFRESH_SECONDS)
+
+
+def borrowed(profile: str | None) -> Resolved | None:
+    """The credentials that botocore finds, where it is installed: for SSO and its like."""
+    try:
+        with loading:
+            from botocore.session import Session
+    except ImportError:
+        return None
+    credentials = Session(profile=profile).get_credentials()
+    if credentials is None:
+        return None
+    frozen = credentials.get_frozen_credentials()
+    settings = {"access_key_id": frozen.access_key, "secret_access_key": frozen.secret_key}
+    if frozen.token:
+        settings["session_token"] = frozen.token
     return Resolved(settings, time.time() + _REFRESH_SECONDS)
 
 

@@ -327,6 +327,8 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
     except BaseException as error:
         for sink in sinks:
             sink.abandon()
+        if runtime.borrow(error):
+            return _write(codec, value, coordinate, address)
         if isinstance(error, Error):
             error.name_xcom(_place(address))
         raise
@@ -404,6 +406,8 @@ def put(
             started_micros=attempt.started_micros,
         )
     except Error as error:
+        if runtime.borrow(error):
+            return put(payload, coordinate, address, kind, extension, content_type)
         error.name_xcom(_place(address))
         raise
 
@@ -550,6 +554,8 @@ def follow(
             read = partial(codec.decode_columns, columns=columns)
         data = runtime.freight().get(text)
     except Error as error:
+        if runtime.borrow(error):
+            return follow(fields, asked, columns)
         error.name_xcom(fields)
         raise
     return decode(fields, data) if read is None else _made(fields, partial(read, data))
@@ -581,7 +587,10 @@ def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) ->
     texts = [_checked(fields, asked) for fields in references]
     if not texts:
         return []
-    return runtime.freight().get_many(texts)
+    fetched = runtime.freight().get_many(texts)
+    if any(isinstance(one, Error) and runtime.borrow(one) for one in fetched):
+        return runtime.freight().get_many(texts)
+    return fetched
 
 
 def decode(fields: dict[str, Any], data: Any) -> Any:

@@ -25,6 +25,8 @@ DEFAULT_STORE = "default"
 # belong to threads that are not there), so entries are never removed. A dict, because setting a
 # default is atomic and a lock could be held by another thread at the moment of a fork.
 _freights: dict[int, tuple[Freight, float]] = {}
+# By process id: what botocore has said, where the core could not help itself.
+_borrowed: dict[int, connections.Resolved] = {}
 
 
 def freight() -> Freight:
@@ -75,6 +77,21 @@ def _connections() -> list[str]:
     return [name for name in ids if name]
 
 
+def borrow(error: BaseException) -> bool:
+    """After an error of the core: whether botocore has the credentials that the core can't get.
+
+    True: the same call has a prospect now, with another `freight()`.
+    """
+    if getattr(error, "service_code", "") != connections.FOREIGN or os.getpid() in _borrowed:
+        return False
+    found = connections.borrowed(settings().store_settings.get("s3", {}).get("profile"))
+    if found is None:
+        return False
+    _borrowed[os.getpid()] = found
+    _freights.pop(os.getpid(), None)
+    return True
+
+
 def loaded() -> Freight | None:
     """The core of this process if it was made already."""
     entry = _freights.get(os.getpid())
@@ -84,6 +101,7 @@ def loaded() -> Freight | None:
 def forget() -> None:
     """Drops the core, so that the next call makes it of the settings anew (for tests)."""
     _freights.clear()
+    _borrowed.clear()
 
 
 def coordinate(
@@ -115,6 +133,10 @@ def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]
     current = settings()
     _core = _load()
     expires = float("inf")
+    lent = _borrowed.get(os.getpid())
+    if lent is not None and lent.expires <= time.time():
+        profile = current.store_settings.get("s3", {}).get("profile")
+        lent = _borrowed[os.getpid()] = connections.borrowed(profile) or lent
     stores: list[tuple[str, str, Mapping[str, str]]] = []
     for position, uri in enumerate((current.store, *current.read_also)):
         name = DEFAULT_STORE if position == 0 else f"also-{position}"
@@ -131,6 +153,9 @@ def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]
             found = resolved[connection_id]
             store_settings |= found.settings
             expires = min(expires, found.expires)
+        elif scheme == "s3" and lent is not None:
+            store_settings |= lent.settings
+            expires = min(expires, lent.expires)
         store_settings |= current.store_settings.get(scheme, {})
         stores.append((name, bare, store_settings))
     try:

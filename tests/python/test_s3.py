@@ -7,9 +7,12 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from functools import partial
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -19,6 +22,7 @@ from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
+from airfreight import exchange, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -232,3 +236,45 @@ def test_what_a_signal_handler_raises_ends_a_transfer_that_hangs(
             assert time.monotonic() - start < 30
     finally:
         signal.signal(signum, before)
+
+
+@pytest.mark.parametrize("value", [b"x", pd.DataFrame({"a": range(10)})], ids=["bytes", "frame"])
+def test_credentials_that_the_core_does_not_speak_come_from_botocore(
+    s3: Box, server: VersityGW, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, value: Any
+) -> None:
+    (tmp_path / "config").write_text(
+        "[profile single]\nsso_start_url = https://example.com\nsso_account_id = 1\n"
+        "sso_role_name = r\nsso_region = us-east-1\n"
+    )
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    asked = []
+
+    class Session:
+        def __init__(self, profile: str | None) -> None:
+            asked.append(profile)
+
+        def get_credentials(self) -> Any:
+            frozen = SimpleNamespace(
+                access_key=server.access_key, secret_key=server.secret_key, token=None
+            )
+            return SimpleNamespace(get_frozen_credentials=lambda: frozen)
+
+    module: Any = ModuleType("botocore.session")
+    module.Session = Session
+    monkeypatch.setitem(sys.modules, "botocore.session", module)
+    s3.set(s3_profile="single")
+    row = stored(s3.push(value))
+    assert str(s3.pull(row)) == str(value)
+    assert asked == ["single"]
+    runtime.forget()
+    assert str(s3.pull(row)) == str(value)
+    runtime.forget()
+    assert str(exchange.unpack_many([row, row])) == str([value, value])
+
+    monkeypatch.setitem(sys.modules, "botocore.session", None)
+    runtime.forget()
+    with pytest.raises(airfreight.UnsupportedError, match="botocore"):
+        s3.push(value)
