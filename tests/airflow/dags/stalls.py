@@ -32,8 +32,16 @@ def timed_out(ti: Any = None) -> None:
         raise
 
 
+class KilledError(Exception):
+    """What the task's `on_kill` raises: all that Airflow 3 does on SIGTERM is to call it."""
+
+
 @task
 def terminated(ti: Any = None) -> None:
+    def on_kill() -> None:
+        raise KilledError
+
+    ti.task.on_kill = on_kill
     begin = time.monotonic()
 
     def terminate() -> None:
