@@ -36,7 +36,7 @@ import airfreight
 from airfreight._core import Coordinate, Freight
 from tests.chaos.content import content, draw_size
 from tests.chaos.faults import SHAPES
-from tests.servers.process import end
+from tests.servers.process import end, exit_on_sigterm
 from tests.servers.sigv4 import S3Client
 from tests.servers.versitygw import VersityGW
 
@@ -354,6 +354,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=None, help="default: another in each run")
     parser.add_argument("--without-verification", action="store_true")
     arguments = parser.parse_args()
+    exit_on_sigterm()
     seed = int(time.time()) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     # A fixed threshold: glibc's own grows with what is freed, and then keeps tens of MB an arena.

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from tests.servers.counting_proxy import CountingProxy
 from tests.servers.faults import Gate, Hold
+from tests.servers.process import exit_on_sigterm
 from tests.servers.versitygw import VersityGW
 
 if TYPE_CHECKING:
@@ -173,6 +174,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=50)
     parser.add_argument("command", nargs="+", help="after --, the program that forks")
     arguments = parser.parse_args()
+    exit_on_sigterm()
     try:
         run(arguments.command, arguments.rounds)
     except ForkError as error:

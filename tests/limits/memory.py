@@ -19,6 +19,7 @@ import time
 from pathlib import Path
 
 from tests.limits.cgroup import MemoryGroup, memory_group
+from tests.servers.process import exit_on_sigterm
 from tests.servers.versitygw import VersityGW
 
 _STREAM_MAY_ADD = 256 << 20
@@ -131,6 +132,7 @@ def main() -> int:
     parser.add_argument("--pulls", type=int, default=16)
     parser.add_argument("--pull", type=_size, default=_size("256M"))
     parser.add_argument("--limit", type=_size, default=_size("1G"), help="of the group of pulls")
+    exit_on_sigterm()
     try:
         _check(parser.parse_args())
     except LimitError as error:

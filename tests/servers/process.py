@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,6 +65,11 @@ def end(process: subprocess.Popen[bytes], seconds: float = _END_SECONDS) -> None
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def exit_on_sigterm() -> None:
+    """For commands: SIGTERM ends them as an exception does, so that their servers are ended too."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 class Daemon:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.servers.certificates import Certificates, make_certificates
-from tests.servers.process import Daemon, find_binary, free_port
+from tests.servers.process import Daemon, exit_on_sigterm, find_binary, free_port
 from tests.servers.sigv4 import S3Client
 
 if TYPE_CHECKING:
@@ -191,6 +191,7 @@ def run_beside(kind: type[S3Server], module: str) -> int:
     parser.add_argument("--tls", action="store_true", help="HTTPS, with a private CA")
     parser.add_argument("command", nargs="+", help="after --, the command and its arguments")
     arguments = parser.parse_args()
+    exit_on_sigterm()
     try:
         with kind(bucket=arguments.bucket, tls=arguments.tls, region=arguments.region) as server:
             return subprocess.run(
