@@ -53,7 +53,8 @@ _BUDGET_SECONDS = 60.0
 _WARM_UP = 0.1
 # Eight threads' values of 40 MB come and go; a leak of a hundredth of what is moved is more.
 _GROWTH_BYTES = 64 << 20
-_GROWTH_DESCRIPTORS = 8
+# Idle connections are kept, up to the transport's own number; a leak would be one a transfer.
+_GROWTH_DESCRIPTORS = 80
 _M_MMAP_THRESHOLD = -3  # malloc.h
 _PLAIN_ATTEMPTS = 20
 # Not the transfer's own request but the one before it on the connection.
