@@ -155,11 +155,7 @@ def _parse(
             # A secret may hold a comma, by which the list was taken apart.
             secret = _checks.holds_secret(values["read_also"])
             problems.append(_complaint(BY_NAME["read_also"], uri, problem, secret=secret))
-    if "s3_sse_kms_key_id" in values and values.get("s3_sse") != "aws:kms":
-        key = BY_NAME["s3_sse_kms_key_id"]
-        problems.append(
-            _complaint(key, values[key.name], f"needs {BY_NAME['s3_sse'].environment_name}=aws:kms")
-        )
+    problems += _encryption_problems(values)
     if problems:
         return None, problems
 
@@ -249,6 +245,26 @@ def _complaint(option: Option, was: str, problem: str, *, secret: bool = False) 
         f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; {shown}. "
         f"Example: {option.environment_name}={option.example}"
     )
+
+
+# What each setting of the encryption needs s3_sse to be; the core has the same rules.
+_NEEDS_SSE = {
+    "s3_sse_kms_key_id": ("aws:kms", "aws:kms:dsse"),
+    "s3_sse_kms_context": ("aws:kms", "aws:kms:dsse"),
+    "s3_sse_bucket_key": ("aws:kms",),
+}
+
+
+def _encryption_problems(values: Mapping[str, str]) -> list[str]:
+    return [
+        _complaint(
+            BY_NAME[name], values[name], f"needs {BY_NAME['s3_sse'].environment_name}={right[0]}"
+        )
+        for name, right in _NEEDS_SSE.items()
+        if name in values
+        and not (BY_NAME[name].kind == "boolean" and not _boolean(values[name]))
+        and values.get("s3_sse") not in right
+    ]
 
 
 def _unknown(name: str) -> str:

@@ -291,7 +291,7 @@ OPTIONS: tuple[Option, ...] = (
         "aws:kms",
         "Server-side encryption that is asked for on every write. Default: what the bucket "
         "does itself.",
-        choices=("AES256", "aws:kms"),
+        choices=("AES256", "aws:kms", "aws:kms:dsse"),
     ),
     _option(
         "s3_sse_kms_key_id",
@@ -299,6 +299,30 @@ OPTIONS: tuple[Option, ...] = (
         None,
         "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab",
         "Key for s3_sse = aws:kms. Default: the account's own for S3.",
+    ),
+    _option(
+        "s3_sse_kms_context",
+        "string",
+        None,
+        '{"team": "sales"}',
+        "Encryption context for s3_sse = aws:kms: a JSON object of texts.",
+    ),
+    _option(
+        "s3_sse_bucket_key",
+        "boolean",
+        "False",
+        "True",
+        "Whether s3_sse = aws:kms asks for a bucket key, which makes fewer requests to the key "
+        "service. Default: as the bucket has it.",
+    ),
+    _option(
+        "s3_checksums",
+        "string",
+        "auto",
+        "never",
+        "Whether uploads carry a CRC-32C that the store checks: until it refuses one (auto), "
+        "always, or never.",
+        choices=("auto", "always", "never"),
     ),
 )
 

@@ -75,7 +75,7 @@ def test_all_wrong_settings_are_named_at_once() -> None:
 def test_the_examples_and_defaults_are_right_themselves() -> None:
     for option in OPTIONS:
         texts = {option.name: option.example}
-        if option.name == "s3_sse_kms_key_id":
+        if option.name.startswith("s3_sse_"):
             texts["s3_sse"] = "aws:kms"
         config.parse(texts, **LOCAL)
         if option.default is not None and option.name != "store":

@@ -289,9 +289,12 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
   }
   // Stores name what they do not know in many ways: InvalidArgument (Backblaze), NotImplemented
   // (R2), InvalidRequest, MalformedHeader, or no word (boto/boto3#4392, #4398, #4401). What has a
-  // meaning of its own is none of them.
-  const bool unknown =
-      answer.status == 501 || (answer.status == 400 && FindMeaning(code) == nullptr);
+  // meaning of its own is none of them. A 501 to a conditional request is about its condition,
+  // unless it says otherwise.
+  const bool named =
+      answer.document && answer.document->message.find("checksum") != std::string::npos;
+  const bool unknown = answer.status == 501 ? !answer.conditional || named
+                                            : answer.status == 400 && FindMeaning(code) == nullptr;
   if (answer.checksums && unknown) return {Correction::Kind::kChecksums, "", 0};
   return {};
 }

@@ -234,6 +234,21 @@ TEST(DecodeCorrectionTest, ABare400ToAHeadMayBeAnExpiredToken) {
             Correction::Kind::kNone);
 }
 
+TEST(DecodeCorrectionTest, A501ToAConditionIsAboutTheChecksumOnlyIfItSaysSo) {
+  const auto kind = [](bool conditional, std::string_view message) {
+    const Headers none;
+    FailedAnswer answer = Answer{kPut, 501, "", conditional}.Failed();
+    answer.headers = &none;
+    answer.document = ParseErrorDocument(Document("NotImplemented", message));
+    answer.checksums = true;
+    return DecodeCorrection(answer, "r", kNow).kind;
+  };
+  EXPECT_EQ(kind(false, "m"), Correction::Kind::kChecksums);
+  EXPECT_EQ(kind(true, "m"), Correction::Kind::kNone);
+  EXPECT_EQ(kind(true, "Header 'x-amz-checksum-crc32c' not implemented"),
+            Correction::Kind::kChecksums);
+}
+
 TEST(DecodeInfoTest, ReadsWhatTheHeadSays) {
   HttpResponse response;
   response.status = 200;

@@ -1,6 +1,5 @@
 #include "store/s3/s3_client.h"
 
-#include <set>
 #include <utility>
 
 #include "store/s3/sigv4.h"
@@ -8,8 +7,8 @@
 namespace airfreight::s3 {
 namespace {
 
-// Each kind once: a server that wants a second one of a kind sends in a circle.
-using Tried = std::set<Correction::Kind>;
+// Of one request. A server that wants more sends in a circle.
+constexpr int kMaxCorrections = 3;
 
 }  // namespace
 
@@ -80,8 +79,7 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
   std::string payload_hash;  // Once, however often the request is sent.
   bool checksums = !request.checksum_headers.empty() && UsesChecksums();
   bool refused = false;  // The store may have refused the request for them.
-  Tried tried;
-  for (;;) {
+  for (int corrections = 0;; ++corrections) {
     AIRFREIGHT_ASSIGN_OR_RETURN(const Target target, CurrentTarget());
     AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(context));
     Signer signer;
@@ -118,7 +116,7 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
     const int64_t now = clock_();
     const Correction correction =
         DecodeCorrection(failed, target.region, now + target.clock_offset);
-    if (correction.kind == Correction::Kind::kNone || !tried.insert(correction.kind).second ||
+    if (correction.kind == Correction::Kind::kNone || corrections == kMaxCorrections ||
         !Apply(correction, credentials, context)) {
       return Fail(DecodeError(failed, now));
     }

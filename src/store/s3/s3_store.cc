@@ -174,14 +174,6 @@ Result<ListPage> S3Store::List(std::string_view prefix, std::string_view token, 
 
 Result<std::shared_ptr<ObjectStore>> OpenS3Store(const StoreUri& uri,
                                                  const StoreSettings& settings) {
-  // They have endpoints and a way of signing of their own; asked as any other they are a 404
-  // (docs.aws.amazon.com/AmazonS3/latest/userguide/s3-express-APIs.html; qdrant/qdrant#9757).
-  if (uri.bucket.ends_with("--x-s3")) {
-    return Fail(ErrorCode::kUnsupported,
-                fmt::format("{} is a directory bucket (S3 Express One Zone), which are not "
-                            "supported; use a general purpose bucket",
-                            uri.bucket));
-  }
   AIRFREIGHT_ASSIGN_OR_RETURN(s3::S3Options options, s3::ParseS3Options(settings));
   auto transport = std::make_unique<CurlTransport>(options.transport);
   return std::make_shared<s3::S3Store>(uri, std::move(options), std::move(transport),

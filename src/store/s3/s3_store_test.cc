@@ -474,16 +474,5 @@ TEST(OpenS3StoreTest, OpeningMakesNoRequestAndRefusesWhatIsWrong) {
   EXPECT_EQ(OpenS3Store(uri, {{"bogus", "1"}}).error().code, ErrorCode::kInvalid);
 }
 
-// qdrant/qdrant#9757.
-TEST(OpenS3StoreTest, ADirectoryBucketIsRefusedAndNotA404Later) {
-  StoreUri uri;
-  uri.scheme = "s3";
-  uri.bucket = "bucket--use1-az4--x-s3";
-  const auto store = OpenS3Store(uri, {});
-  ASSERT_FALSE(store.has_value());
-  EXPECT_EQ(store.error().code, ErrorCode::kUnsupported);
-  EXPECT_THAT(store.error().message, HasSubstr("directory bucket"));
-}
-
 }  // namespace
 }  // namespace airfreight::s3
