@@ -39,8 +39,8 @@ struct Reference {
     std::string digest;  ///< "crc32c:<8 hex>"
   };
   std::optional<Tail> tail;
-  std::string etag;             ///< The store's version at the time of writing; a hint.
-  std::string summary;          ///< One line for people.
+  std::string etag;     ///< The store's version at the time of writing; a hint.
+  std::string summary;  ///< One line for people.
   std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)
   bool columns_cut = false;  ///< `columns` lists only the first ones.
   std::string written;       ///< UTC, "2026-01-01T00:03:11Z".

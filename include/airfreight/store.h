@@ -110,9 +110,9 @@ struct UploadedPart {
 
 /// \brief An object on its way to a store in parts; nothing is seen of it before Complete.
 ///
-/// Threads: PutPart may be called from several at once, for different parts; the others by one, with
-/// no PutPart under way. Ownership: shares the store. The destructor makes no request: whoever does
-/// not complete an upload aborts it. Fork, blocking, errors: as ObjectStore.
+/// Threads: PutPart may be called from several at once, for different parts; the others by one,
+/// with no PutPart under way. Ownership: shares the store. The destructor makes no request: whoever
+/// does not complete an upload aborts it. Fork, blocking, errors: as ObjectStore.
 class PartUpload {
  public:
   virtual ~PartUpload() = default;

@@ -160,7 +160,8 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, Obje
 Result<bool> RemoveWrite(ObjectStore& store, std::string_view key, std::string_view write,
                          const Context& context) {
   const auto there = store.Head(key, context);
-  if (!there && IsAbsent(there.error())) return false;
+  if (!there && there.error().code == ErrorCode::kNotFound) return false;
+  // "Not found, or denied" too: an object that stays behind unseen is worse than a doubt.
   if (!there) return Fail(there.error());
   const std::optional<WriteStamp> stamp = ParseWriteMetadata(there->metadata);
   if (!stamp || stamp->write != write) return false;

@@ -40,7 +40,8 @@ class Ledger {
   }
   void Note(const std::string& coordinate_hash, Written written) {
     const std::lock_guard lock(mutex_);
-    if (written_.size() >= kMaxRemembered) written_.erase(written_.begin());
+    if (written_.size() >= kMaxRemembered && !written_.contains(coordinate_hash))
+      written_.erase(written_.begin());
     written_.insert_or_assign(coordinate_hash, std::move(written));
   }
   void Forget(const std::string& coordinate_hash, std::string_view write) {

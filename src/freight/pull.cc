@@ -51,18 +51,65 @@ Status Check(const ObjectInfo& info, uint64_t size, const std::string& digest,
   return {};
 }
 
+// Gathers an object of the size that is promised. Of one of another size nothing is read: the
+// reference of 40 KiB may lead to what a later push has made 10 GiB.
+class PromisedSink final : public ReadSink {
+ public:
+  explicit PromisedSink(uint64_t size) : size_(size) {}
+
+  Status Begin(const ObjectInfo& info) override {
+    info_ = info;
+    other_size_ = info.size != size_;
+    if (other_size_) return Fail(ErrorCode::kInternal, "the object has another size");
+    AIRFREIGHT_ASSIGN_OR_RETURN(buffer_, Buffer::Allocate(size_));
+    return {};
+  }
+  Status Write(ByteView bytes) override {
+    if (buffer_.Append(bytes)) return {};
+    return Fail(ErrorCode::kInternal, "the store sent more bytes than the object has");
+  }
+
+  bool other_size() const { return other_size_; }
+  const ObjectInfo& info() const { return info_; }
+  Buffer& buffer() { return buffer_; }
+
+ private:
+  const uint64_t size_;
+  ObjectInfo info_;
+  Buffer buffer_;
+  bool other_size_ = false;
+};
+
+Error ReplacedEachTime() {
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message = "the object was replaced each time that it was read; pull again";
+  error.retryable = true;
+  return error;
+}
+
 Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, DigestKind kind,
                                 const Context& context) {
   GetOptions options;
-  options.expected_size = reference.size_bytes;  // A hint; the store's own answer sizes the buffer.
-  auto got = (*place).Get(place.key, options, context);
-  if (!got) return Fail(ReadError(std::move(got).error(), reference));
-  std::string digest;
-  if (got->body.size() == reference.size_bytes) {
-    AIRFREIGHT_ASSIGN_OR_RETURN(digest, Digest(kind, got->body.view(), context));
+  options.expected_size = reference.size_bytes;
+  for (int reads = 0; reads < kMaxReads; ++reads) {
+    PromisedSink sink(reference.size_bytes);
+    auto read = (*place).Read(place.key, options, sink, context);
+    if (sink.other_size()) {
+      return Fail(std::move(Check(sink.info(), sink.info().size, {}, reference)).error());
+    }
+    if (read) {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const std::string digest,
+                                  Digest(kind, sink.buffer().view(), context));
+      AIRFREIGHT_RETURN_IF_ERROR(Check(sink.info(), sink.buffer().size(), digest, reference));
+      return std::move(sink.buffer());
+    }
+    // Replaced between the two halves of a body that broke off.
+    if (read.error().code != ErrorCode::kConditionFailed) {
+      return Fail(ReadError(std::move(read).error(), reference));
+    }
   }
-  AIRFREIGHT_RETURN_IF_ERROR(Check(got->info, got->body.size(), digest, reference));
-  return std::move(got->body);
+  return Fail(ReplacedEachTime());
 }
 
 Status PullInStreams(const Place& place, const Reference& reference, DigestKind kind,
@@ -79,11 +126,7 @@ Status PullInStreams(const Place& place, const Reference& reference, DigestKind 
       return Fail(ReadError(std::move(done).error(), reference));
     }
   }
-  Error error;
-  error.code = ErrorCode::kUnavailable;
-  error.message = "the object was replaced each time that it was read; pull again";
-  error.retryable = true;
-  return Fail(std::move(error));
+  return Fail(ReplacedEachTime());
 }
 
 }  // namespace
@@ -150,6 +193,7 @@ Status PullToFile(const Place& place, const Reference& reference, FreightState& 
   AIRFREIGHT_RETURN_IF_ERROR(target.Create());
   AIRFREIGHT_RETURN_IF_ERROR(
       PullInStreams(place, reference, kind, state.transfer.connections, target, context));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   return target.Keep();
 }
 

@@ -68,6 +68,12 @@ class PutWriter final : public ObjectWriter {
   const Context& context_;
 };
 
+// Of a request that has no condition: for the protocol, Unsupported is about conditions.
+Error NotOfTheCondition(Error error) {
+  if (error.code == ErrorCode::kUnsupported) error.code = ErrorCode::kInvalid;
+  return error;
+}
+
 // Sends a body that lies in memory in parts, at the first Write and whenever the store has lost
 // them.
 class PartsWriter final : public ObjectWriter {
@@ -84,10 +90,11 @@ class PartsWriter final : public ObjectWriter {
   Result<ObjectInfo> Write(const Condition& condition) override {
     gone_ = false;
     if (upload_ == nullptr) {
-      AIRFREIGHT_ASSIGN_OR_RETURN(
-          upload_, push_.store().StartUpload(push_.key(), push_.Options(), context_));
+      auto started = push_.store().StartUpload(push_.key(), push_.Options(), context_);
+      if (!started) return Fail(NotOfTheCondition(std::move(started).error()));
+      upload_ = *std::move(started);
       Status sent = Send();
-      if (!sent) return Gone(Result<ObjectInfo>(Fail(std::move(sent).error())));
+      if (!sent) return Gone(Fail(NotOfTheCondition(std::move(sent).error())));
     }
     auto done = upload_->Complete(sent_.parts, condition, context_);
     if (done) upload_.reset();
@@ -99,7 +106,7 @@ class PartsWriter final : public ObjectWriter {
   /// After an error. The error, with what could not be cleared away.
   Error Abort(Error error) {
     if (upload_ == nullptr) return error;
-    if (const Status aborted = upload_->Abort(AbortContext(error.code)); !aborted) {
+    if (const Status aborted = upload_->Abort(AbortContext(error.code, context_)); !aborted) {
       error.message += fmt::format("; and the parts that were sent could not be removed: {}",
                                    aborted.error().message);
     }

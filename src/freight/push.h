@@ -23,18 +23,22 @@ struct FreightState {
   FreightState(std::string owner_name, const TransferOptions& options)
       : owner(std::move(owner_name)),
         transfer(options),
-        sends(options.memory_bytes > 0 ? options.memory_bytes : DefaultMemoryBudget(options.slots)),
-        pulls(sends.capacity()) {}
+        sends(MemoryOf(options) / 2),
+        pulls(MemoryOf(options) / 2) {}
 
   const std::string owner;
   const TransferOptions transfer;
   Ledger ledger;
-  /// What is held on its way out.
+  /// One half of the memory is for what is held on its way out,
   MemoryBudget sends;
-  /// A gate of the same size for pulls that are larger than the budget, so that they come one after
-  /// the other. Not the same budget: a thread that pulls while it feeds a writer would wait for
-  /// itself.
+  /// the other is a gate for pulls that are larger than it, so that they come one after the other.
+  /// Not one budget: a thread that pulls while it feeds a writer would wait for itself.
   MemoryBudget pulls;
+
+ private:
+  static uint64_t MemoryOf(const TransferOptions& options) {
+    return options.memory_bytes > 0 ? options.memory_bytes : DefaultMemoryBudget(options.slots);
+  }
 };
 
 /// What is known of an object when all of it has been sent.

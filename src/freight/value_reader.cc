@@ -47,7 +47,9 @@ Result<Buffer> RangeReader::DoReadTail(const Context& context) {
   options.if_version = Version();
   auto got = (*place_).Get(place_.key, options, context);
   if (!got) return Fail(Changed(std::move(got).error(), context));
-  AIRFREIGHT_RETURN_IF_ERROR(Admit(got->info));
+  if (Status same = Admit(got->info); !same) {
+    return Fail(Changed(std::move(same).error(), context));
+  }
   const std::string digest = Crc32cText(Crc32c(got->body.view()));
   if (got->body.size() != length || digest != reference_.tail->digest) {
     return Fail(NotAsPromised(got->info, reference_,

@@ -169,6 +169,57 @@ TEST_F(ValueReaderTest, FileWithSha256AndAnEmptyOneAreVerifiedToo) {
   }
 }
 
+TEST_F(ValueReaderTest, EmptyObjectThatIsLostIsLostInAFileToo) {
+  const Reference reference = Put("");
+  ASSERT_EQ(Process()->Purge(reference, {}).value(), true);
+  const fs::path path = folder_ / "value";
+  std::ofstream(path) << "before";
+  EXPECT_TRUE(IsError(Process()->GetToFile(reference, path, {}), ErrorCode::kNotFound));
+  EXPECT_EQ(ReadFile(path), "before");
+}
+
+TEST_F(ValueReaderTest, WhatIsNoFileIsNotReplacedAndAFileKeepsItsMode) {
+  const Reference reference = Put("value");
+  counting_->Take();
+  fs::create_directory(folder_ / "folder");
+  EXPECT_TRUE(
+      IsError(Process()->GetToFile(reference, folder_ / "folder", {}), ErrorCode::kInvalid));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+  const fs::path path = folder_ / "secret";
+  std::ofstream(path) << "before";
+  fs::permissions(path, fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_TRUE(IsOk(Process()->GetToFile(reference, path, {})));
+  EXPECT_EQ(ReadFile(path), "value");
+  EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_read | fs::perms::owner_write);
+}
+
+TEST_F(ValueReaderTest, SmallReferenceToWhatHasBecomeLargeReadsNothingOfIt) {
+  class NoBody final : public ForwardingStore {
+   public:
+    using ForwardingStore::ForwardingStore;
+    Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                            const Context& context) override {
+      class Guard final : public ReadSink {
+       public:
+        explicit Guard(ReadSink& inner) : inner_(inner) {}
+        Status Begin(const ObjectInfo& info) override { return inner_.Begin(info); }
+        Status Write(ByteView bytes) override {
+          ADD_FAILURE() << bytes.size() << " bytes were read";
+          return inner_.Write(bytes);
+        }
+
+       private:
+        ReadSink& inner_;
+      } guard(sink);
+      return inner().Read(key, options, guard, context);
+    }
+  };
+  const Reference reference = Put("small", -1, 1);
+  Put(Pattern(3'000'000), -1, 2);
+  Freight freight({{"default", std::make_shared<NoBody>(memory_)}}, Policy());
+  EXPECT_TRUE(IsError(freight.Get(reference, {}), ErrorCode::kReplaced));
+}
+
 TEST_F(ValueReaderTest, FolderThatCannotBeWrittenToIsNamedAndNothingIsRead) {
   const Reference reference = Put("value");
   const auto missing = Process()->GetToFile(reference, folder_ / "no" / "such" / "file", {});
@@ -217,7 +268,7 @@ TEST_F(ValueReaderTest, GetManyGivesResultsInOrderAndOneFailureStopsNoOther) {
 TEST_F(ValueReaderTest, GetManyEndsWhenItIsCancelled) {
   const std::vector<Reference> references(100, Put("value"));
   std::atomic<int> stalled{0};
-  faulty_->before_get = [&](const GetOptions&, const Context& context) -> Status {
+  faulty_->before_read = [&](const GetOptions&, const Context& context) -> Status {
     ++stalled;
     while (!context.IsCancelled()) std::this_thread::yield();
     return Fail(ErrorCode::kCancelled, "told to stop");

@@ -58,7 +58,11 @@ StreamingWriter::~StreamingWriter() {
     (void)push_.release();
     return;
   }
-  if (!ended_) (void)Abandon({});
+  if (ended_) return;
+  // Whoever only lets go of a writer must not wait for a store that does not answer.
+  Context stop;
+  stop.cancelled = [] { return true; };
+  (void)Abandon(stop);
 }
 
 Status StreamingWriter::Append(ByteView bytes, const Context& context) {
@@ -67,7 +71,7 @@ Status StreamingWriter::Append(ByteView bytes, const Context& context) {
   if (done) {
     done = upload_->Append(bytes, context);
   } else {
-    done = upload_->Abort(std::move(done).error());
+    done = upload_->Abort(std::move(done).error(), context);
   }
   return push_->About(std::move(done));
 }
@@ -78,10 +82,11 @@ Result<Reference> StreamingWriter::Finish(const ValueInfo& info, const Context& 
   // Whatever it was: the parts are no use any more. After an error that gave them up already this
   // does nothing but return it.
   if (!reference) {
-    auto failed = upload_->Abort(std::move(reference).error());
+    auto failed = upload_->Abort(std::move(reference).error(), context);
     return push_->About(Result<Reference>(Fail(std::move(failed).error())));
   }
   ended_ = true;
+  upload_->Release();
   return reference;
 }
 
@@ -108,10 +113,10 @@ Result<Reference> StreamingWriter::DoFinish(const ValueInfo& info, const Context
   return push_->Publish(writer, facts, context);
 }
 
-Status StreamingWriter::Abandon(const Context& /*context*/) {
+Status StreamingWriter::Abandon(const Context& context) {
   if (ended_) return {};
   ended_ = true;
-  return upload_->Abandon();
+  return upload_->Abandon(context);
 }
 
 }  // namespace airfreight

@@ -36,6 +36,12 @@ constexpr milliseconds kStartUp{10};
 constexpr uint64_t kLeastRange = uint64_t{1} << 20;
 // A stream that gave nothing for so long has stalled, as far as an idle one is concerned.
 constexpr milliseconds kStalled{250};
+// How often in a row a range that brought nothing is taken over: a store that is merely slow to
+// begin, or that asks for less, must not be asked over and over. Whoever has it then waits for as
+// long as the store's own layers do.
+constexpr int kMaxTakeovers = 3;
+// What counts as latency: the first request's time to its answer may hold the waits of its retries.
+constexpr milliseconds kMostLatency{500};
 // How often idle threads look for a stream that has stalled, and the caller's for its wish.
 constexpr milliseconds kIdle{50};
 
@@ -56,10 +62,12 @@ struct Download::Stream {
   uint32_t crc = 0;       // Its own thread's, until all are joined.
   bool first = false;
   bool under_way = false;  // Someone reads it.
+  int takeovers = 0;       // In a row, without a byte in between.
   Clock::time_point last_progress;
   std::atomic<bool> abandoned{false};  // Taken over as a whole: whoever reads it may stop.
 
   uint64_t left() const { return end - position; }
+  bool barren() const { return position == begin; }
 };
 
 class Download::Sink final : public ReadSink {
@@ -131,7 +139,7 @@ class Download::Sink final : public ReadSink {
     // Without a version nothing would tie the streams to one object.
     if (info.version.empty()) download_.adaptive_ = false;
     const std::lock_guard lock(download_.mutex_);
-    download_.latency_ = now - download_.asked_;
+    download_.latency_ = std::min<Clock::duration>(now - download_.asked_, kMostLatency);
     stream_.last_progress = now;
     return {};
   }
@@ -207,7 +215,8 @@ bool Download::ReadRange(Stream& stream, bool caller, const Context& context) {
   stream.under_way = false;
   changed_.notify_all();
   if (sink.failed()) return EndWith(std::move(read).error());
-  if (stream.left() == 0) return true;  // To its end, or to where others have taken it over.
+  // To its end, or to where others have taken it over. An empty object too has to be there.
+  if (stream.left() == 0 && (read || begun_)) return true;
   if (read) {
     Error error;
     error.code = ErrorCode::kCorrupt;
@@ -215,11 +224,15 @@ bool Download::ReadRange(Stream& stream, bool caller, const Context& context) {
     return EndWith(std::move(error));
   }
   Error error = std::move(read).error();
-  if (caller || !error.retryable || stop_.IsSet()) return EndWith(std::move(error));
+  const int takeovers = stream.barren() ? stream.takeovers + 1 : 0;
+  if (caller || !error.retryable || stop_.IsSet() || takeovers > kMaxTakeovers) {
+    return EndWith(std::move(error));
+  }
   // The store may have enough of us: the others take the rest.
   shrunk_ = true;
   Stream* const rest = Split(stream, stream.position);
   rest->under_way = false;
+  rest->takeovers = takeovers;
   returned_.push_back(rest);
   return false;
 }
@@ -317,11 +330,17 @@ Download::Stream* Download::Claim() {
   for (const auto& stream : streams_) {
     if (!stream->under_way || stream->left() == 0) continue;
     if (largest == nullptr || stream->left() > largest->left()) largest = stream.get();
-    if (now - stream->last_progress > patience) stalled = stream.get();
+    if (stream->takeovers < kMaxTakeovers &&
+        now - stream->last_progress > patience * (1 << stream->takeovers)) {
+      stalled = stream.get();
+    }
   }
   if (stalled != nullptr) {
     stalled->abandoned.store(true, std::memory_order_relaxed);
-    return Split(*stalled, stalled->position);
+    const int takeovers = stalled->barren() ? stalled->takeovers + 1 : 0;
+    Stream* const taken = Split(*stalled, stalled->position);
+    taken->takeovers = takeovers;
+    return taken;
   }
   if (largest == nullptr || largest->left() < 2 * kLeastRange) return nullptr;
   // It would be there before another answer began.
@@ -342,6 +361,7 @@ void Download::Watch() {
   const Clock::duration waited = now - window_began_ - window_busy_;
   if (waited < kWindow) return;
   const std::lock_guard lock(mutex_);
+  const bool nothing = delivered_ == window_from_;
   const double rate = PerSecond(delivered_ - window_from_, waited);
   window_began_ = now;
   window_busy_ = {};
@@ -366,8 +386,10 @@ void Download::Watch() {
   if (seconds_left < Seconds(kStartUp + 2 * latency_).count()) return;
   const double needed = std::ceil(kWanted / std::max(stream_rate_, 1.0));
   const double useful = static_cast<double>(left / kLeastRange);
-  const int wanted =
+  int wanted =
       static_cast<int>(std::min({needed, useful, static_cast<double>(options_.connections)}));
+  // Silence says nothing of a rate: the store may have asked for a pause. One more, to see.
+  if (nothing) wanted = std::min(wanted, running_ + 1);
   if (wanted <= running_) return;
   rate_before_growth_ = rate;
   grew_ = now;

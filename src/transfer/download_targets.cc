@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,9 @@ namespace {
 constexpr size_t kPiece = size_t{1} << 20;
 // What is left of it by the umask decides who may read the file.
 constexpr mode_t kFileMode = 0666;
+// Written pages are sent to the disk each time that so many have gathered: else the last sync of a
+// large file holds the calling thread for as long as the disk takes for all of it.
+constexpr uint64_t kWriteBack = uint64_t{32} << 20;
 
 std::string FolderOf(const std::string& path) {
   const size_t slash = path.rfind('/');
@@ -62,8 +66,16 @@ Status FileTarget::Create() {
     return Fail(ErrorCode::kInvalid,
                 fmt::format("{} is not the path of a file; e.g. /data/model.bin", Quoted(path_)));
   }
+  // Known before anything is read that what is there can be replaced.
+  struct stat there{};
+  const bool replaces = lstat(path_.c_str(), &there) == 0;
+  if (replaces && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode)) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("{} is a folder or a device; name a file, e.g. {}/model.bin",
+                            Quoted(path_), FolderOf(path_)));
+  }
   AIRFREIGHT_ASSIGN_OR_RETURN(const std::string random, RandomHex128());
-  std::string name = fmt::format("{}/.{}.tmp", FolderOf(path_), random);
+  std::string name = fmt::format("{}/.airfreight-{}.tmp", FolderOf(path_), random);
   file_ = posix::Descriptor(
       open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kFileMode));
   if (!file_) {
@@ -76,6 +88,10 @@ Status FileTarget::Create() {
     return Fail(AtPath(std::move(error)));
   }
   temporary_ = std::move(name);
+  // A file that others may not read stays one.
+  if (replaces && S_ISREG(there.st_mode) && fchmod(file_.get(), there.st_mode & 0777) != 0) {
+    return Fail(AtPath(posix::ErrnoError(errno, "giving the file the mode of the one before")));
+  }
   return {};
 }
 
@@ -92,6 +108,11 @@ Status FileTarget::Reserve(uint64_t size) {
 Status FileTarget::WriteAt(uint64_t offset, ByteView bytes) {
   if (Status written = posix::WriteAll(file_.get(), offset, Body(bytes), {}); !written) {
     return Fail(AtPath(std::move(written).error()));
+  }
+  const uint64_t before = written_.fetch_add(bytes.size(), std::memory_order_relaxed);
+  if (before / kWriteBack != (before + bytes.size()) / kWriteBack) {
+    // Best effort: begins to write all that is dirty, and waits for nothing.
+    (void)sync_file_range(file_.get(), 0, 0, SYNC_FILE_RANGE_WRITE);
   }
   return {};
 }

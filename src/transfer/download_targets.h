@@ -3,6 +3,7 @@
 /// \file
 /// \brief A download's bytes in memory, or in a file.
 
+#include <atomic>
 #include <string>
 
 #include "airfreight/bytes.h"
@@ -50,6 +51,7 @@ class FileTarget final : public DownloadTarget {
   const std::string path_;
   std::string temporary_;  // Empty when there is none.
   posix::Descriptor file_;
+  std::atomic<uint64_t> written_{0};
   Buffer piece_;
 };
 

@@ -349,6 +349,27 @@ TEST_F(DownloadTest, StalledRangeIsTakenOverByWhoIsIdle) {
   EXPECT_GE(hung, 1);
 }
 
+TEST_F(DownloadTest, StoreThatStallsForGoodIsNotAskedOverAndOver) {
+  // Every stream hangs from the second MiB on, until its store's own layers give it up.
+  std::atomic<int64_t> hung{0};
+  store_.before_piece = [&](int, uint64_t offset, const Context& context) -> Status {
+    if (offset < kMiB) return {};
+    ++hung;
+    for (int i = 0; i < 20'000 && !context.IsCancelled(); ++i) {
+      store_.Advance(milliseconds(1));
+      std::this_thread::yield();
+    }
+    Error error;
+    error.code = ErrorCode::kUnavailable;
+    error.message = "nothing came";
+    error.retryable = true;
+    return Fail(std::move(error));
+  };
+  EXPECT_TRUE(IsError(Run(), ErrorCode::kUnavailable));
+  // Each of four streams, and each range three times over: far from one request every 250 ms.
+  EXPECT_LE(store_.requests.size(), 40U);
+}
+
 TEST_F(DownloadTest, FirstStreamThatStallsIsTakenOverToo) {
   store_.before_piece = [&](int stream, uint64_t offset, const Context& context) -> Status {
     if (stream == 0 && offset == 8 * kPiece) {

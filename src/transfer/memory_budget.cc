@@ -15,7 +15,6 @@ namespace {
 // The most that is taken by default. Sixteen connections with a part of 8 MiB each are 128 MiB, so
 // that this feeds them with as much again being filled; more only makes a task's peak higher.
 constexpr uint64_t kMostBytes = uint64_t{256} << 20;
-constexpr uint64_t kLeastBytes = uint64_t{32} << 20;
 // Half of what Context promises between two polls of `cancelled`.
 constexpr std::chrono::milliseconds kPoll{100};
 
@@ -82,7 +81,7 @@ uint64_t DefaultMemoryBudget(int slots, const std::string& root) {
   std::string base = root;
   while (base.ends_with('/')) base.pop_back();
   const uint64_t share = MemoryLimit(base) / 4 / static_cast<uint64_t>(std::max(slots, 1));
-  return std::clamp(share, kLeastBytes, kMostBytes);
+  return std::clamp<uint64_t>(share, 1, kMostBytes);
 }
 
 MemoryBudget::Share::Share(Share&& other) noexcept

@@ -16,8 +16,8 @@
 namespace airfreight {
 
 /// 256 MiB, and never more than the memory limit of this process's cgroup (v2 `memory.max`, v1
-/// `memory.limit_in_bytes`, the lowest up the tree) / 4 / `slots`; at least 32 MiB, below which
-/// parallel parts make no sense. \param root where /proc and /sys lie, for tests.
+/// `memory.limit_in_bytes`, the lowest up the tree) / 4 / `slots`. However little that is, a writer
+/// may always fill one part. \param root where /proc and /sys lie, for tests.
 uint64_t DefaultMemoryBudget(int slots, const std::string& root = "/");
 
 /// \brief Bytes that may be taken and are given back.

@@ -51,10 +51,11 @@ TEST_F(MemoryLimitTest, AQuarterOfTheCgroupsLimitIsSharedByTheSlots) {
   EXPECT_EQ(Default(0), 256 * kMiB);
 }
 
-TEST_F(MemoryLimitTest, ItIsNeverBelow32MiB) {
+TEST_F(MemoryLimitTest, LittleMemoryIsSharedTooHoweverLittleThatIs) {
   Write("proc/self/cgroup", "0::/\n");
   Write("sys/fs/cgroup/memory.max", std::to_string(64 * kMiB));
-  EXPECT_EQ(Default(), 32 * kMiB);
+  EXPECT_EQ(Default(1), 16 * kMiB);
+  EXPECT_EQ(Default(8), 2 * kMiB);
 }
 
 TEST_F(MemoryLimitTest, TheLowestLimitUpTheTreeCounts) {
@@ -78,7 +79,7 @@ TEST_F(MemoryLimitTest, CgroupsOfVersionOneAreReadToo) {
 TEST_F(MemoryLimitTest, WhatCannotBeReadIsNoLimit) {
   Write("proc/self/cgroup", "garbage\n0:memory\n0::/../..\n0::/gone\n");
   Write("sys/fs/cgroup/memory.max", "12 monkeys and more\n");
-  EXPECT_EQ(Default(), 32 * kMiB);  // It begins with a number: the kernel writes one word.
+  EXPECT_EQ(Default(), 3U);  // It begins with a number: the kernel writes one word.
   Write("sys/fs/cgroup/memory.max", "12monkeys\n");
   EXPECT_EQ(Default(), 256 * kMiB);
 }

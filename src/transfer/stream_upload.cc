@@ -31,13 +31,18 @@ Error PartError(Error error) {
 
 }  // namespace
 
-Context AbortContext(ErrorCode code) {
+Context AbortContext(ErrorCode code, const Context& caller) {
   Context context;
   const auto now = Context::Clock::now();
-  if (code == ErrorCode::kCancelled) {
-    context.deadline = now + kAbortWhenCancelled;
-  } else {
-    context.deadline = now + kAbortAfterError;
+  const bool hurry =
+      code == ErrorCode::kCancelled || code == ErrorCode::kTimeout || caller.IsCancelled();
+  context.deadline = now + (hurry ? Context::Clock::duration(kAbortWhenCancelled)
+                                  : Context::Clock::duration(kAbortAfterError));
+  if (!hurry && caller.cancelled) {
+    context.cancelled = [&caller, wished = std::optional<Context::Clock::time_point>()]() mutable {
+      if (!wished && caller.IsCancelled()) wished = Context::Clock::now();
+      return wished && Context::Clock::now() - *wished >= kAbortWhenCancelled;
+    };
   }
   return context;
 }
@@ -61,14 +66,14 @@ StreamUpload::~StreamUpload() {
 Status StreamUpload::Append(ByteView bytes, const Context& context) {
   if (error_) return Fail(*error_);
   Status done = DoAppend(bytes, context);
-  if (!done) return Abort(std::move(done).error());
+  if (!done) return Abort(std::move(done).error(), context);
   return {};
 }
 
 Status StreamUpload::Finish(const Context& context) {
   if (error_) return Fail(*error_);
   Status done = DoFinish(context);
-  if (!done) return Abort(std::move(done).error());
+  if (!done) return Abort(std::move(done).error(), context);
   return {};
 }
 
@@ -190,7 +195,7 @@ Status StreamUpload::Enqueue(Part part, const Context& context) {
   part = std::move(queue_.front());
   queue_.pop_front();
   lock.unlock();
-  Send(std::move(part));
+  Send(std::move(part), stop_.ForCaller(context));
   lock.lock();
   return WaitUntil(lock, context, [] { return true; });
 }
@@ -220,16 +225,15 @@ void StreamUpload::Work() {
     Part part = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    Send(std::move(part));
+    Context caller;
+    caller.deadline = part.deadline;
+    Send(std::move(part), stop_.ForWorker(caller));
     lock.lock();
   }
 }
 
-void StreamUpload::Send(Part part) {
-  Context caller;
-  caller.deadline = part.deadline;
-  auto sent =
-      upload_->PutPart(part.number, part.offset, part.body(), part.crc32c, stop_.ForWorker(caller));
+void StreamUpload::Send(Part part, const Context& context) {
+  auto sent = upload_->PutPart(part.number, part.offset, part.body(), part.crc32c, context);
   {
     const std::lock_guard lock(mutex_);
     if (part.number > 1 && spare_.capacity() == 0) {
@@ -263,25 +267,25 @@ void StreamUpload::EndWorkers() {
   workers_.Join();
 }
 
-Status StreamUpload::Abort(Error error) {
+Status StreamUpload::Abort(Error error, const Context& context) {
   if (error_) return Fail(*error_);
   error_ = std::move(error);
-  if (const Status removed = GiveUp(error_->code); !removed) {
+  if (const Status removed = GiveUp(error_->code, context); !removed) {
     error_->message += fmt::format("; and the parts that were sent could not be removed: {}",
                                    removed.error().message);
   }
   return Fail(*error_);
 }
 
-Status StreamUpload::Abandon() {
+Status StreamUpload::Abandon(const Context& context) {
   if (error_) return {};
   error_.emplace();
   error_->code = ErrorCode::kInvalid;
   error_->message = "the value was given up before";
-  return GiveUp(error_->code);
+  return GiveUp(error_->code, context);
 }
 
-Status StreamUpload::GiveUp(ErrorCode code) {
+Status StreamUpload::GiveUp(ErrorCode code, const Context& context) {
   stop_.Set();
   {
     const std::lock_guard lock(mutex_);
@@ -294,7 +298,7 @@ Status StreamUpload::GiveUp(ErrorCode code) {
   spare_ = Buffer();
   spare_share_.Release();
   if (upload_ == nullptr) return {};
-  return upload_->Abort(AbortContext(code));
+  return upload_->Abort(AbortContext(code, context));
 }
 
 }  // namespace airfreight

@@ -29,8 +29,9 @@ namespace airfreight {
 inline constexpr std::chrono::milliseconds kAbortWhenCancelled{500};
 inline constexpr std::chrono::seconds kAbortAfterError{5};
 
-/// The context for giving an upload up after `code`: the caller's own may have ended.
-Context AbortContext(ErrorCode code);
+/// The context for giving an upload up after `code`: the caller's own may have ended. A wish to
+/// stop that the caller has only while it goes on shortens it; `caller` must outlive it.
+Context AbortContext(ErrorCode code, const Context& caller);
 
 /// \brief Gathers bytes while they fit one part, and sends parts in the background beyond.
 ///
@@ -76,9 +77,14 @@ class StreamUpload {
   const std::vector<UploadedPart>& parts() const { return parts_; }
 
   /// Ends all work and gives the parts up. `error` is what every later call returns.
-  Status Abort(Error error);
+  Status Abort(Error error, const Context& context);
   /// As Abort, of a value that is not wanted any more. The error is that of removing its parts.
-  Status Abandon();
+  Status Abandon(const Context& context);
+  /// Gives back what a finished upload still holds.
+  void Release() {
+    first_ = SegmentedBuffer();
+    first_share_.Release();
+  }
 
  private:
   struct Part {
@@ -102,9 +108,9 @@ class StreamUpload {
   template <typename Ready>
   Status WaitUntil(std::unique_lock<std::mutex>& lock, const Context& context, Ready ready);
   void Work();
-  void Send(Part part);
+  void Send(Part part, const Context& context);
   void EndWorkers();
-  Status GiveUp(ErrorCode code);
+  Status GiveUp(ErrorCode code, const Context& context);
 
   const Capabilities capabilities_;
   const Options options_;

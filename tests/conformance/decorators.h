@@ -172,7 +172,6 @@ class FaultyStore final : public ForwardingStore {
   std::function<Status(const Result<ObjectInfo>& reply)> after_put;
   std::function<Status()> before_head;
   std::function<Status()> before_remove;
-  std::function<Status(const GetOptions& options, const Context& context)> before_get;
   std::function<Status(const GetOptions& options, const Context& context)> before_read;
   std::function<Status()> before_start;  ///< Of StartUpload.
   UploadHooks upload;
@@ -188,7 +187,6 @@ class FaultyStore final : public ForwardingStore {
   }
   Result<GetResult> Get(std::string_view key, const GetOptions& options,
                         const Context& context) override {
-    if (before_get) AIRFREIGHT_RETURN_IF_ERROR(before_get(options, context));
     return inner().Get(key, options, context);
   }
   Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,

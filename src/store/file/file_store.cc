@@ -455,7 +455,9 @@ class FileUpload final : public PartUpload {
       return FailErrno("setting the object's length");
     }
     auto info = store_->Finish(root_.get(), key_, *object_, options_, condition, context);
-    if (info) object_.reset();
+    // Once it has its name it is no part of this upload any more, whatever failed afterwards: done
+    // again, it would be changed under its readers.
+    if (info || object_->moved()) object_.reset();
     return info;
   }
 

@@ -32,6 +32,8 @@ class TemporaryFile {
   int fd() const { return file_.get(); }
   int folder() const { return folder_.get(); }
   Result<struct stat> Stat() const;
+  /// Whether it bears its final name by now.
+  bool moved() const { return name_.empty(); }
 
   /// Gives the file a modification time: now, or that many seconds later, with random nanoseconds,
   /// so that no two writes within one tick of the kernel's clock look the same.

@@ -179,7 +179,9 @@ Result<ProcessResult> RunProcess(const std::vector<std::string>& command, const 
   const auto check = [&]() -> Status {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     if (Context::Clock::now() < end) return {};
-    return Fail(ErrorCode::kTimeout,
+    // Not Timeout, which is the caller's own: others who wait for the same program would run it
+    // again, one after the other.
+    return Fail(ErrorCode::kUnavailable,
                 fmt::format("{} had not ended after {} s; it must not ask for input",
                             Quoted(command[0]), kTimeLimit.count()));
   };
