@@ -185,10 +185,6 @@ class FaultyStore final : public ForwardingStore {
     if (after_put) AIRFREIGHT_RETURN_IF_ERROR(after_put(reply));
     return reply;
   }
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override {
-    return inner().Get(key, options, context);
-  }
   Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
                           const Context& context) override {
     if (before_read) AIRFREIGHT_RETURN_IF_ERROR(before_read(options, context));
