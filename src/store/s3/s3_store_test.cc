@@ -388,9 +388,11 @@ TEST_F(S3StoreTest, BodiesAreSignedOverPlainHttpUnlessSaidOtherwise) {
 
 // boto/boto3#4392, #4398, #4401: OVH, Qumulo, Backblaze and others refuse what they do not know.
 TEST_F(S3StoreTest, AChecksumThatIsRefusedIsLeftOutFromThenOn) {
-  for (const auto& [status, code] : std::vector<std::pair<int, std::string>>{
+  for (const auto& refusal : std::vector<std::pair<int, std::string>>{
            {400, "InvalidArgument"}, {400, "InvalidRequest"}, {501, "NotImplemented"}, {400, ""}}) {
-    TestServer server([&, status = status, code = code](const SeenRequest& seen) {
+    const int status = refusal.first;
+    const std::string& code = refusal.second;
+    TestServer server([&](const SeenRequest& seen) {
       if (!seen.headers.Find("x-amz-checksum-crc32c")) return ScriptedReply::Http(200, kTag, "");
       return ScriptedReply::Http(status, {}, code.empty() ? "" : ErrorXml(code));
     });
