@@ -31,14 +31,16 @@ _executors: dict[int, ThreadPoolExecutor] = {}
 async def run(work: Callable[..., _T], /, *arguments: Any) -> _T:
     """Awaits `work(*arguments)`, which runs in a thread with the caller's context variables.
 
-    When the caller is cancelled, or its loop is closed under it (Airflow does so when a signal ends
-    an asynchronous task), the transfer in the thread ends within a fraction of a second too.
+    When the caller is cancelled, its loop is closed under it (Airflow does so when a signal ends an
+    asynchronous task), or the task is told to end, the transfer in the thread ends within a
+    fraction of a second too.
     """
     loop = asyncio.get_running_loop()
     given_up = False
+    endings = _limits.watch()
 
     def abandoned() -> bool:
-        return given_up or loop.is_closed()
+        return given_up or loop.is_closed() or _limits.ended_since(endings)
 
     context = contextvars.copy_context()
     context.run(_limits.abandoned.set, abandoned)

@@ -100,7 +100,13 @@ def test_every_object_of_a_mapped_task_is_asked_for_once(loops: Loops) -> None:
 
 
 @pytest.mark.parametrize(
-    ("task", "exception"), [("timed_out", "AirflowTaskTimeout"), ("terminated", "KilledError")]
+    ("task", "exception"),
+    [
+        ("timed_out", "AirflowTaskTimeout"),
+        ("terminated", "KilledError"),
+        # Airflow 3 raises nothing of its own.
+        ("told_to_end", "CancelledError"),
+    ],
 )
 def test_airflow_ends_a_stalled_upload_with_its_own_exception(
     loops: Loops, task: str, exception: str

@@ -36,12 +36,7 @@ class KilledError(Exception):
     """What the task's `on_kill` raises: all that Airflow 3 does on SIGTERM is to call it."""
 
 
-@task
-def terminated(ti: Any = None) -> None:
-    def on_kill() -> None:
-        raise KilledError
-
-    ti.task.on_kill = on_kill
+def push_until_terminated(name: str, ti: Any) -> None:
     begin = time.monotonic()
 
     def terminate() -> None:
@@ -54,8 +49,22 @@ def terminated(ti: Any = None) -> None:
     try:
         ti.xcom_push(key=HELD, value=large())
     except BaseException as error:
-        ended_by("terminated", begin, error)
+        ended_by(name, begin, error)
         raise
+
+
+@task
+def terminated(ti: Any = None) -> None:
+    def on_kill() -> None:
+        raise KilledError
+
+    ti.task.on_kill = on_kill
+    push_until_terminated("terminated", ti)
+
+
+@task
+def told_to_end(ti: Any = None) -> None:
+    push_until_terminated("told_to_end", ti)
 
 
 @task
@@ -85,6 +94,7 @@ def columns(_: Any, ti: Any = None) -> None:
 def stalls() -> None:
     timed_out()
     terminated()
+    told_to_end()
     columns(produce())
 
 
