@@ -29,8 +29,8 @@ _endings_before = 0
 def watch() -> int:
     """Notices from now on when the running task is told to end (SIGTERM); returns how often it was.
 
-    On Airflow 2 the handler raises, which ends a transfer. On Airflow 3 it only calls the operator's
-    `on_kill` (airflow/sdk/execution_time/task_runner.py): a transfer that stands still would go on
+    On Airflow 2 the handler raises, which ends a transfer. On Airflow 3 it only calls the
+    operator's `on_kill` (airflow/sdk/execution_time/task_runner.py): a transfer that stands still would go on
     until the process is killed, and the parts that it has sent would stay.
     """
     if threading.current_thread() is threading.main_thread() and task.context() is not None:
