@@ -30,8 +30,8 @@ def watch() -> int:
     """Notices from now on when the running task is told to end (SIGTERM); returns how often it was.
 
     On Airflow 2 the handler raises, which ends a transfer. On Airflow 3 it only calls the
-    operator's `on_kill` (airflow/sdk/execution_time/task_runner.py): a transfer that stands still would go on
-    until the process is killed, and the parts that it has sent would stay.
+    operator's `on_kill` (airflow/sdk/execution_time/task_runner.py): a transfer that stands still
+    would go on until the process is killed, and the parts that it has sent would stay.
     """
     if threading.current_thread() is threading.main_thread() and task.context() is not None:
         handler = signal.getsignal(signal.SIGTERM)
@@ -62,9 +62,7 @@ def cancelled() -> bool:
     asked = abandoned.get()
     if asked is not None:
         return asked()
-    return (
-        threading.current_thread() is threading.main_thread() and ended_since(_endings_before)
-    )
+    return threading.current_thread() is threading.main_thread() and ended_since(_endings_before)
 
 
 def remaining() -> float | None:
