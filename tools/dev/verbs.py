@@ -79,6 +79,7 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("analyzer", partial(lint.tidy, analyze=True))
     stages.stage("core", lambda: _ctest("release", second_server=True))
     stages.stage("core-repeated", _repeat)
+    stages.stage("mutations", lambda: run(["python3", "-m", "tests.faults.mutate"]))
     stages.stage("fuzz", partial(_fuzz, 600))
     stages.stage("fork", partial(_fork, 500))
     stages.stage("chaos", partial(_chaos, 10_000))
@@ -124,6 +125,8 @@ def _lint() -> None:
     lint.python(fix=False)
     lint.shell()
     docs.check()
+    # That each entry still fits the sources; `./dev soak` runs them.
+    run(["python3", "-m", "tests.faults.mutate", "--check"])
 
 
 def _ctest(preset: str, *, second_server: bool = False) -> None:
