@@ -60,10 +60,25 @@ class Ledger {
     unconditional_.insert(root);
   }
 
+  /// Stores that take as much by one connection as by several.
+  bool IsFast(const std::string& root) {
+    const std::lock_guard lock(mutex_);
+    return fast_.contains(root);
+  }
+  void NoteFast(const std::string& root, bool fast) {
+    const std::lock_guard lock(mutex_);
+    if (fast) {
+      fast_.insert(root);
+    } else {
+      fast_.erase(root);
+    }
+  }
+
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, Written> written_;  // By Coordinate::Hash().
   std::unordered_set<std::string> unconditional_;     // By root.
+  std::unordered_set<std::string> fast_;              // By root.
 };
 
 }  // namespace airfreight

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <utility>
 
@@ -23,6 +24,17 @@ constexpr size_t kDigestPiece = size_t{16} << 20;
 // How many parts' worth of bytes go in one plain PUT where parts could go at once: an upload in
 // parts costs two requests more, one before and one after all others.
 constexpr uint64_t kPartsInOnePut = 2;
+// Bytes per second from which one connection is thought to be given all that the store and the line
+// have: well above the 85 to 90 MB/s of one request to S3
+// (docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance-design-patterns.html).
+// Parts would only make such a store join them: a third of the time that a PUT takes there.
+constexpr double kFastConnection = 150e6;
+// What is smaller tells of the store's latency, and not of a connection.
+constexpr uint64_t kLeastTrial = uint64_t{4} << 20;
+// The most that goes in one PUT to such a store: what a retry would have to send again.
+constexpr uint64_t kMostInOnePut = uint64_t{512} << 20;
+// A store that takes longer to begin an upload is none of these, and not worth the trial.
+constexpr std::chrono::milliseconds kFastAnswer{10};
 
 // A digest of the right length, for the draft of a reference.
 std::string PlaceholderDigest(DigestKind kind) { return DigestOf(kind, Body()); }
@@ -58,7 +70,10 @@ class PutWriter final : public ObjectWriter {
 
   Result<ObjectInfo> Write(const Condition& condition) override {
     options_.condition = condition;
-    return push_.store().Put(push_.key(), body_, options_, context_);
+    const auto began = Context::Clock::now();
+    auto put = push_.store().Put(push_.key(), body_, options_, context_);
+    if (put) push_.NoteConnection(body_.size(), Context::Clock::now() - began);
+    return put;
   }
 
  private:
@@ -90,10 +105,11 @@ class PartsWriter final : public ObjectWriter {
   Result<ObjectInfo> Write(const Condition& condition) override {
     gone_ = false;
     if (upload_ == nullptr) {
+      const auto began = Context::Clock::now();
       auto started = push_.store().StartUpload(push_.key(), push_.Options(), context_);
       if (!started) return Fail(NotOfTheCondition(std::move(started).error()));
       upload_ = *std::move(started);
-      Status sent = Send();
+      Status sent = Send(Context::Clock::now() - began < kFastAnswer);
       if (!sent) return Gone(Fail(NotOfTheCondition(std::move(sent).error())));
     }
     auto done = upload_->Complete(sent_.parts, condition, context_);
@@ -122,11 +138,20 @@ class PartsWriter final : public ObjectWriter {
     return result;
   }
 
-  Status Send() {
+  // As soon as one part alone could be told from a slow one, the others follow.
+  std::chrono::milliseconds Trial() const {
+    if (plan_.PartBytes(1) < kLeastTrial) return std::chrono::milliseconds(0);
+    return std::chrono::milliseconds(
+        static_cast<int64_t>(static_cast<double>(plan_.PartBytes(1)) / kFastConnection * 1e3));
+  }
+
+  Status Send(bool near) {
     const bool sha256 = push_.decision().digest == DigestKind::kSha256 && !digested_;
     Digester digester(DigestKind::kSha256);
-    AIRFREIGHT_ASSIGN_OR_RETURN(sent_, SendBody(*upload_, body_, plan_, connections_,
-                                                sha256 ? &digester : nullptr, context_));
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        sent_, SendBody(*upload_, body_, plan_, connections_, sha256 ? &digester : nullptr,
+                        near ? Trial() : std::chrono::milliseconds(0), context_));
+    if (sent_.first_alone) push_.NoteConnection(plan_.PartBytes(1), *sent_.first_alone);
     if (sha256) {
       facts_.digest = digester.Finish();
       digested_ = true;
@@ -235,6 +260,14 @@ Reference Push::Draft(const ObjectFacts& facts) const {
   return reference;
 }
 
+void Push::NoteConnection(uint64_t bytes, std::chrono::nanoseconds time) const {
+  if (bytes < kLeastTrial) return;
+  const double seconds = std::chrono::duration<double>(time).count();
+  state_.ledger.NoteFast(place_.root(), static_cast<double>(bytes) >= kFastConnection * seconds);
+}
+
+bool Push::IsFast() const { return state_.ledger.IsFast(place_.root()); }
+
 Result<Reference> Push::Publish(ObjectWriter& writer, const ObjectFacts& facts,
                                 const Context& context) {
   const std::optional<Written> earlier = state_.ledger.Find(stamp_.coordinate);
@@ -280,7 +313,11 @@ Result<Reference> PutBody(Push& push, const Body& body, int connections, const C
   facts.size = body.size();
   const Capabilities capabilities = push.store().capabilities();
   const uint64_t part_bytes = push.state().transfer.part_bytes;
-  const bool worthwhile = capabilities.parallel && body.size() / kPartsInOnePut > part_bytes;
+  // SHA-256 takes longer than sending, and goes on beside the parts.
+  const bool at_once = push.decision().digest == DigestKind::kCrc32c &&
+                       body.size() <= kMostInOnePut && push.IsFast();
+  const bool worthwhile =
+      capabilities.parallel && body.size() / kPartsInOnePut > part_bytes && !at_once;
   if (!capabilities.parts || (!worthwhile && body.size() <= capabilities.max_put_bytes)) {
     AIRFREIGHT_ASSIGN_OR_RETURN(Digests digests, Digest(push.decision().digest, body, context));
     facts.digest = std::move(digests.text);

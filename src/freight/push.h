@@ -3,6 +3,7 @@
 /// \file
 /// \brief One push of one value: where it goes, who writes it, and the reference that comes of it.
 
+#include <chrono>
 #include <optional>
 #include <string>
 #include <vector>
@@ -70,6 +71,10 @@ class Push {
   Status CheckSize(uint64_t size) const;
   /// For the object: content type and metadata.
   PutOptions Options() const;
+  /// What one connection took to send so much, for the whole process; and whether the last that was
+  /// noted was so fast that a value in parts would not be sooner there.
+  void NoteConnection(uint64_t bytes, std::chrono::nanoseconds time) const;
+  bool IsFast() const;
   /// What a later call knows better: rows, summary, columns.
   void Describe(const ValueInfo& info);
 

@@ -540,6 +540,38 @@ TEST_F(ValueWriterTest, BodyOfManySegmentsIsCutWithoutACopy) {
   EXPECT_EQ(reference->digest, DigestOf(DigestKind::kSha256, body));
 }
 
+TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
+  FreightState state("prod", transfer_);
+  const std::vector<NamedStore> stores = {{"default", counting_}};
+  const Policy policy;
+  const std::string text = Pattern(9 * kPart);
+  for (const bool fast : {true, false}) {
+    state.ledger.NoteFast(counting_->root(), fast);
+    Push push(stores, policy, state, coordinate_, info_);
+    ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
+    const auto reference = PutBody(push, Body(text), 3, {});
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_TRUE(Stored(*reference) == text);
+    EXPECT_EQ(Requests()["PUT"], fast ? 1 : 0);
+  }
+}
+
+TEST_F(ValueWriterTest, SpeedOfAConnectionIsOfTheLastLargeRequest) {
+  FreightState state("prod", transfer_);
+  const std::vector<NamedStore> stores = {{"default", counting_}};
+  const Policy policy;
+  Push push(stores, policy, state, coordinate_, info_);
+  ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, 1)));
+  push.NoteConnection(1000, std::chrono::nanoseconds(1));  // Too little to tell.
+  EXPECT_FALSE(push.IsFast());
+  push.NoteConnection(200'000'000, std::chrono::seconds(1));
+  EXPECT_TRUE(push.IsFast());
+  push.NoteConnection(1000, std::chrono::seconds(1));
+  EXPECT_TRUE(push.IsFast());
+  push.NoteConnection(90'000'000, std::chrono::seconds(1));
+  EXPECT_FALSE(push.IsFast());
+}
+
 TEST_F(ValueWriterTest, BodysFailedPartAborts) {
   faulty_->upload.before_part = [](int number, uint64_t, const Context&) -> Status {
     if (number == 4) return Fail(ErrorCode::kDenied, "no");

@@ -54,6 +54,13 @@ Status InitialiseCurl() {
 class SigPipeGuard {
  public:
   SigPipeGuard() {
+    // As in Python: one system call instead of four for each request.
+    struct sigaction now{};
+    if (sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+        now.sa_handler == SIG_IGN) {
+      return;
+    }
+    active_ = true;
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
     sigset_t pending;
@@ -64,6 +71,7 @@ class SigPipeGuard {
   SigPipeGuard(const SigPipeGuard&) = delete;
   SigPipeGuard& operator=(const SigPipeGuard&) = delete;
   ~SigPipeGuard() {
+    if (!active_) return;
     sigset_t pending;
     sigpending(&pending);
     if (!was_pending_ && sigismember(&pending, SIGPIPE) == 1) {
@@ -76,6 +84,7 @@ class SigPipeGuard {
  private:
   sigset_t pipe_;
   sigset_t before_;
+  bool active_ = false;
   bool was_pending_ = false;
 };
 

@@ -1,6 +1,8 @@
 #include "transfer/send_body.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <mutex>
 #include <utility>
 
 #include "base/crc32c.h"
@@ -25,6 +27,35 @@ Status FeedDigester(Digester& digester, const Body& body, const Context& context
   }
   return {};
 }
+
+/// Keeps the others back while the first part is under way, for a while.
+///
+/// Threads: any number in Wait, one in End.
+class Hold {
+ public:
+  using Clock = std::chrono::steady_clock;
+  explicit Hold(std::chrono::milliseconds most)
+      : over_(most.count() <= 0), began_(Clock::now()), until_(began_ + most) {}
+
+  void Wait() {
+    std::unique_lock lock(mutex_);
+    if (!ended_.wait_until(lock, until_, [this] { return over_; })) over_ = true;
+  }
+  /// How long it took if nobody else has begun.
+  std::optional<std::chrono::nanoseconds> End() {
+    const std::lock_guard lock(mutex_);
+    if (std::exchange(over_, true)) return std::nullopt;
+    ended_.notify_all();
+    return Clock::now() - began_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_;
+  const Clock::time_point began_;
+  const Clock::time_point until_;
+};
 
 }  // namespace
 
@@ -51,18 +82,23 @@ Body BodySlices::Slice(uint64_t offset, uint64_t size) const {
 }
 
 Result<SentBody> SendBody(PartUpload& upload, const Body& body, const PartPlan& plan,
-                          int connections, Digester* digester, const Context& context) {
+                          int connections, Digester* digester, std::chrono::milliseconds hold_for,
+                          const Context& context) {
   const BodySlices slices(body);
   const auto count = static_cast<size_t>(plan.CountFor(body.size()));
   SentBody sent;
   sent.parts.resize(count);
+  Hold hold(hold_for);
   const auto send = [&](size_t index, const Context& own) -> Status {
     const int number = static_cast<int>(index) + 1;
     const uint64_t offset = plan.Offset(number);
     const Body part = slices.Slice(offset, std::min(plan.PartBytes(number), body.size() - offset));
     uint32_t crc = 0;
     for (const ByteView segment : part.segments()) crc = ExtendCrc32c(crc, segment);
-    AIRFREIGHT_ASSIGN_OR_RETURN(sent.parts[index], upload.PutPart(number, offset, part, crc, own));
+    if (index > 0) hold.Wait();
+    auto done = upload.PutPart(number, offset, part, crc, own);
+    if (index == 0) sent.first_alone = hold.End();
+    AIRFREIGHT_ASSIGN_OR_RETURN(sent.parts[index], std::move(done));
     sent.parts[index].crc32c = crc;
     return {};
   };

@@ -3,7 +3,9 @@
 /// \file
 /// \brief An upload in parts of bytes that lie in memory already.
 
+#include <chrono>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "airfreight/store.h"
@@ -29,12 +31,16 @@ class BodySlices {
 struct SentBody {
   std::vector<UploadedPart> parts;
   uint32_t crc32c = 0;  ///< Of the whole.
+  /// How long the first part took while it was alone; absent where it was not, to its end.
+  std::optional<std::chrono::nanoseconds> first_alone;
 };
 
 /// Sends all of `body`, up to `connections` parts at once, as views without a copy. Where
-/// `digester` is given, it is fed the whole meanwhile. Errors are those of the parts; nothing is
-/// aborted.
+/// `digester` is given, it is fed the whole meanwhile. The other parts wait for the first for as
+/// long as `hold` at most, so that it shows what one connection alone is given. Errors are those of
+/// the parts; nothing is aborted.
 Result<SentBody> SendBody(PartUpload& upload, const Body& body, const PartPlan& plan,
-                          int connections, Digester* digester, const Context& context);
+                          int connections, Digester* digester, std::chrono::milliseconds hold,
+                          const Context& context);
 
 }  // namespace airfreight

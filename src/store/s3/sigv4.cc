@@ -50,6 +50,33 @@ std::vector<Headers::Field> SortedHeaders(const Headers& headers) {
   return sorted;
 }
 
+std::string Names(const std::vector<Headers::Field>& sorted) {
+  std::string names;
+  for (const auto& [name, value] : sorted) {
+    if (!names.empty()) names += ';';
+    names += name;
+  }
+  return names;
+}
+
+std::string CanonicalText(const SignedParts& parts, const std::vector<Headers::Field>& sorted,
+                          std::string_view names) {
+  std::string text;
+  text.reserve(1024);
+  for (const std::string_view line :
+       {std::string_view(parts.method), std::string_view(parts.canonical_uri)}) {
+    text.append(line) += '\n';
+  }
+  text.append(CanonicalQuery(parts.query)) += '\n';
+  for (const auto& [name, value] : sorted) {
+    text.append(name) += ':';
+    text.append(value) += '\n';
+  }
+  text += '\n';
+  text.append(names) += '\n';
+  return text.append(parts.payload_hash);
+}
+
 std::string Day(const SigningScope& scope) {
   return FormatBasicIso8601(scope.unix_seconds).substr(0, 8);
 }
@@ -98,23 +125,11 @@ std::string CanonicalQuery(const Query& query) {
   return text;
 }
 
-std::string SignedHeaderNames(const Headers& headers) {
-  std::string names;
-  for (const auto& [name, value] : SortedHeaders(headers)) {
-    if (!names.empty()) names += ';';
-    names += name;
-  }
-  return names;
-}
+std::string SignedHeaderNames(const Headers& headers) { return Names(SortedHeaders(headers)); }
 
 std::string CanonicalRequest(const SignedParts& parts) {
-  std::string text =
-      fmt::format("{}\n{}\n{}\n", parts.method, parts.canonical_uri, CanonicalQuery(parts.query));
-  for (const auto& [name, value] : SortedHeaders(parts.headers)) {
-    text += fmt::format("{}:{}\n", name, value);
-  }
-  text += fmt::format("\n{}\n{}", SignedHeaderNames(parts.headers), parts.payload_hash);
-  return text;
+  const std::vector<Headers::Field> sorted = SortedHeaders(parts.headers);
+  return CanonicalText(parts, sorted, Names(sorted));
 }
 
 std::string StringToSign(std::string_view canonical_request, const SigningScope& scope) {
@@ -136,10 +151,12 @@ std::string Signature(const Secret& secret_access_key, std::string_view string_t
 
 std::string Authorization(const SignedParts& parts, const Credentials& credentials,
                           const SigningScope& scope) {
+  const std::vector<Headers::Field> sorted = SortedHeaders(parts.headers);
+  const std::string names = Names(sorted);
   return fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kAlgorithm,
-                     credentials.access_key_id, ScopeText(scope), SignedHeaderNames(parts.headers),
+                     credentials.access_key_id, ScopeText(scope), names,
                      Signature(credentials.secret_access_key,
-                               StringToSign(CanonicalRequest(parts), scope), scope));
+                               StringToSign(CanonicalText(parts, sorted, names), scope), scope));
 }
 
 }  // namespace airfreight::s3
