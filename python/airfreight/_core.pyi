@@ -43,7 +43,7 @@ class Sink:
     @property
     def closed(self) -> bool: ...
 
-    def abandon(self) -> None:
+    def abandon(self, *, hurry: bool = False) -> None:
         """What is still written is dropped."""
 
     def getvalue(self) -> bytes:
@@ -85,9 +85,9 @@ class Writer:
         Returns the reference as JSON text once the store has confirmed the object.
         """
 
-    def abandon(self) -> None:
+    def abandon(self, *, hurry: bool = False) -> None:
         """
-        Gives the value up: what was sent is removed, what is still written is dropped.
+        Gives the value up and removes what was sent; in a hurry within half a second.
         """
 
 class Reader:

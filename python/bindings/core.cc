@@ -338,7 +338,8 @@ NB_MODULE(_core, module) {
       .def("writable", [](const PySink&) { return true; })
       .def("seekable", [](const PySink&) { return false; })
       .def_prop_ro("closed", &PySink::closed)
-      .def("abandon", &PySink::Abandon, "What is still written is dropped.")
+      .def("abandon", &PySink::Abandon, nb::kw_only(), "hurry"_a = false,
+           "What is still written is dropped.")
       .def("getvalue", &PySink::GetValue, "A copy of all that was written.");
 
   nb::class_<PyWriter>(module, "Writer",
@@ -358,8 +359,8 @@ NB_MODULE(_core, module) {
       .def("finish", &PyWriter::Finish, nb::kw_only(), "rows"_a = nb::none(), "summary"_a = "",
            "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
            "Returns the reference as JSON text once the store has confirmed the object.")
-      .def("abandon", &PyWriter::Abandon,
-           "Gives the value up: what was sent is removed, what is still written is dropped.");
+      .def("abandon", &PyWriter::Abandon, nb::kw_only(), "hurry"_a = false,
+           "Gives the value up and removes what was sent; in a hurry within half a second.");
 
   nb::class_<PyReader>(module, "Reader", "Ranges of the object of a reference.")
       .def_prop_ro("size", &PyReader::size)

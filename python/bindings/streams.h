@@ -34,7 +34,7 @@ class PySink {
     if (!given_up_) ValueOrRaise(buffer_.Append(View(bytes)));
     return bytes.size();
   }
-  void Abandon() { given_up_ = true; }
+  void Abandon(bool /*hurry*/) { given_up_ = true; }
   uint64_t size() const { return buffer_.size(); }
   void Close() { closed_ = true; }
   bool closed() const { return closed_; }
@@ -95,6 +95,8 @@ class PyWriter {
     info_.rows = rows;
     info_.summary = std::move(summary);
     info_.columns = std::move(columns);
+    // What was written since is not there.
+    if (given_up_) throw nb::value_error("the value was given up");
     closed_ = true;
     return WithoutGil([&](const Context& context) -> Result<std::string> {
       AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, writer_->Finish(info_, context));
@@ -102,11 +104,14 @@ class PyWriter {
     });
   }
 
-  // Neither polls signals nor raises: it is called because something was raised.
-  void Abandon() {
+  // Neither polls signals nor raises: it is called because something was raised. `hurry`: that was
+  // to end the task, so that it must not take seconds.
+  void Abandon(bool hurry) {
     given_up_ = true;
     const nb::gil_scoped_release release;
-    (void)writer_->Abandon({});
+    Context context;
+    if (hurry) context.cancelled = [] { return true; };
+    (void)writer_->Abandon(context);
   }
 
  private:

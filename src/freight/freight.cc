@@ -17,16 +17,36 @@
 namespace airfreight {
 namespace {
 
+// Whether an error, after all its retries, says that no other request will fare better.
+bool StoreIsDown(const Error& error) {
+  return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kThrottled ||
+         error.code == ErrorCode::kTimeout;
+}
+
 // Runs `task` for each index, many at once; results in their order. Those that were not begun
-// because the caller wanted no more say so.
+// because the caller wanted no more say so. When the store is down the rest is not tried, each item
+// for as long as retries go on: they have the error of the one that found out.
 template <typename T, typename Task>
 std::vector<Result<T>> Many(size_t count, int connections, const Context& context,
                             const Task& task) {
   std::vector<std::optional<Result<T>>> results(count);
+  std::mutex mutex;
+  std::optional<Error> down;
   const Status ended =
       ForEach(count, connections, context, [&](size_t index, const Context& own) -> Status {
         AIRFREIGHT_RETURN_IF_ERROR(CheckContext(own));
+        {
+          const std::lock_guard lock(mutex);
+          if (down) {
+            results[index].emplace(Fail(*down));
+            return {};
+          }
+        }
         results[index].emplace(task(index, own));
+        if (!*results[index] && StoreIsDown(results[index]->error())) {
+          const std::lock_guard lock(mutex);
+          if (!down) down = results[index]->error();
+        }
         return {};
       });
   std::vector<Result<T>> out;

@@ -57,6 +57,7 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     // The bytes were damaged on their way.
     {"BadDigest", ErrorCode::kUnavailable, true, ""},
     {"XAmzContentSHA256Mismatch", ErrorCode::kUnavailable, true, ""},
+    {"XAmzContentChecksumMismatch", ErrorCode::kUnavailable, true, ""},  // MinIO's word.
     // Another write of the same key was under way
     // (docs.aws.amazon.com/AmazonS3/latest/userguide/conditional-writes.html).
     {"ConditionalRequestConflict", ErrorCode::kUnavailable, true, ""},
@@ -235,8 +236,11 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
     return error;
   }
   // If-Match on what is not there (API_PutObject.html, "If-Match").
+  // A bare 404 to Complete is as likely of the upload, and then no condition has failed.
+  const bool of_upload = service_code == "NoSuchUpload" ||
+                         (answer.operation == Operation::kCompleteUpload && service_code.empty());
   if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
-      service_code != "NoSuchUpload") {
+      !of_upload) {
     error.code = ErrorCode::kConditionFailed;
   }
 
@@ -292,10 +296,15 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
   // meaning of its own is none of them. A 501 to a conditional request is about its condition,
   // unless it says otherwise.
   const bool named =
-      answer.document && answer.document->message.find("checksum") != std::string::npos;
+      answer.document && (answer.document->message.find("checksum") != std::string::npos ||
+                          answer.document->message.find("Checksum") != std::string::npos);
   const bool unknown = answer.status == 501 ? !answer.conditional || named
                                             : answer.status == 400 && FindMeaning(code) == nullptr;
-  if (answer.checksums && unknown) return {Correction::Kind::kChecksums, "", 0};
+  if (answer.checksums && unknown) {
+    Correction correction{Correction::Kind::kChecksums, "", 0};
+    correction.named = named || answer.status == 501;
+    return correction;
+  }
   return {};
 }
 

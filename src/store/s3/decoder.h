@@ -54,6 +54,9 @@ struct Correction {
   Kind kind = Kind::kNone;
   std::string region;
   int64_t server_time = 0;
+  /// Of kChecksums: the answer itself says that it is about them, or that something is not
+  /// implemented; else it is a guess.
+  bool named = false;
 };
 Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region, int64_t now);
 

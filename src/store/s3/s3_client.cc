@@ -74,11 +74,20 @@ bool S3Client::UsesChecksums() const {
          (options_.checksums == Checksums::kAuto && !checksums_refused_);
 }
 
+// What one answer only hints at (a balancer's bare 400 may be about anything) is believed when
+// another request has met it too.
+void S3Client::NoteRefusal(bool named) {
+  if (named || ++guessed_refusals_ >= 2) checksums_refused_ = true;
+}
+
 Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& context,
-                                       ResponseSink* sink, const BufferSink* document) {
+                                       ResponseSink* sink, const BufferSink* document,
+                                       std::atomic<bool>* own_checksums) {
   std::string payload_hash;  // Once, however often the request is sent.
-  bool checksums = !request.checksum_headers.empty() && UsesChecksums();
-  bool refused = false;  // The store may have refused the request for them.
+  bool checksums = !request.checksum_headers.empty() &&
+                   (own_checksums != nullptr ? own_checksums->load() : UsesChecksums());
+  bool refused = false;  // The store may have refused the request for them,
+  bool named = false;    // and said so.
   for (int corrections = 0;; ++corrections) {
     AIRFREIGHT_ASSIGN_OR_RETURN(const Target target, CurrentTarget());
     AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials credentials, credentials_->Get(context));
@@ -106,7 +115,10 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
       // A success may hold an error all the same (apache/arrow-rs-object-store#122).
       if (document != nullptr) failed.document = ParseErrorDocument(AsText(document->view()));
       if (!failed.document) {
-        if (refused) checksums_refused_ = true;
+        if (refused) {
+          NoteRefusal(named);
+          if (own_checksums != nullptr) *own_checksums = false;
+        }
         return response;
       }
     } else {
@@ -123,6 +135,7 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
     if (correction.kind == Correction::Kind::kChecksums) {
       checksums = false;
       refused = true;
+      named = correction.named;
     }
   }
 }

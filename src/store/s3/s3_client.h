@@ -53,8 +53,13 @@ class S3Client {
   /// Signs and performs `request`; an answer that is no success is an error here. `document` is
   /// where `sink` puts a success's body that may be an error document all the same; null for
   /// objects.
+  ///
+  /// \param checksums whether the request carries those that it has, in place of UsesChecksums():
+  /// of an upload that has begun with or without, which what others learn meanwhile must not
+  /// change. Cleared when the store refuses them.
   Result<HttpResponse> Execute(const S3Request& request, const Context& context, ResponseSink* sink,
-                               const BufferSink* document);
+                               const BufferSink* document,
+                               std::atomic<bool>* own_checksums = nullptr);
 
   /// Whether uploads carry checksums: as the settings say, and under `auto` until the store has
   /// refused them.
@@ -78,7 +83,10 @@ class S3Client {
   const Environment environment_;
   const Clock clock_;
   const std::unique_ptr<CredentialsChain> credentials_;
+  void NoteRefusal(bool named);
+
   std::atomic<bool> checksums_refused_{false};
+  std::atomic<int> guessed_refusals_{0};
   std::mutex mutex_;
   std::optional<Target> target_;
 };

@@ -65,7 +65,7 @@ class S3Upload final : public PartUpload {
     AIRFREIGHT_ASSIGN_OR_RETURN(
         const HttpResponse response,
         client_->Execute(BuildUploadPart(full_key_, id_, number, body, crc32c, client_->options()),
-                         context, &answer, &answer));
+                         context, &answer, &answer, &checksums_));
     UploadedPart part{number, offset, body.size(), crc32c,
                       std::string(response.headers.Get("etag"))};
     if (part.tag.empty()) {
@@ -87,7 +87,7 @@ class S3Upload final : public PartUpload {
     }
     if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
 
-    const std::string document = CompleteDocument(parts, checksums_ && client_->UsesChecksums());
+    const std::string document = CompleteDocument(parts, checksums_);
     BufferSink answer(kMaxCompleteAnswer);
     const auto response = client_->Execute(
         BuildCompleteUpload(full_key_, id_, document, condition, client_->options()), context,
@@ -103,7 +103,7 @@ class S3Upload final : public PartUpload {
   const std::string full_key_;
   const Metadata metadata_;
   const std::string id_;
-  const bool checksums_;  // Said so when it began.
+  std::atomic<bool> checksums_;  // Said so when it began, and not refused since.
 };
 
 }  // namespace
