@@ -1,6 +1,7 @@
 #include "airfreight/freight.h"
 
 #include <algorithm>
+#include <mutex>
 #include <optional>
 #include <string_view>
 

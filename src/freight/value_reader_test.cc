@@ -265,6 +265,21 @@ TEST_F(ValueReaderTest, GetManyGivesResultsInOrderAndOneFailureStopsNoOther) {
   EXPECT_THAT(Process()->GetMany({}, {}), IsEmpty());
 }
 
+TEST_F(ValueReaderTest, GetManyDoesNotAskAStoreThatIsDownForEachItem) {
+  const std::vector<Reference> references(100, Put("value"));
+  std::atomic<int> asked{0};
+  faulty_->before_read = [&](const GetOptions&, const Context&) -> Status {
+    ++asked;
+    return Fail(ErrorCode::kUnavailable, "nobody answers");
+  };
+  TransferOptions transfer;
+  transfer.connections = 4;
+  const auto results = Process(transfer)->GetMany(references, {});
+  ASSERT_EQ(results.size(), 100U);
+  for (const auto& result : results) EXPECT_TRUE(IsError(result, ErrorCode::kUnavailable));
+  EXPECT_LE(asked, 4);
+}
+
 TEST_F(ValueReaderTest, GetManyEndsWhenItIsCancelled) {
   const std::vector<Reference> references(100, Put("value"));
   std::atomic<int> stalled{0};

@@ -302,7 +302,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
                                             : answer.status == 400 && FindMeaning(code) == nullptr;
   if (answer.checksums && unknown) {
     Correction correction{Correction::Kind::kChecksums, "", 0};
-    correction.named = named || answer.status == 501;
+    correction.named = named || answer.status == 501 || !code.empty();
     return correction;
   }
   return {};

@@ -54,8 +54,7 @@ struct Correction {
   Kind kind = Kind::kNone;
   std::string region;
   int64_t server_time = 0;
-  /// Of kChecksums: the answer itself says that it is about them, or that something is not
-  /// implemented; else it is a guess.
+  /// Of kChecksums: the answer is the store's own. A bare 400 may be a balancer's, about anything.
   bool named = false;
 };
 Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region, int64_t now);

@@ -113,16 +113,15 @@ Result<std::unique_ptr<PartUpload>> StartS3Upload(std::shared_ptr<S3Client> clie
                                                   const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, client->uri().prefix));
   AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
-  const bool asked = client->UsesChecksums();
+  std::atomic<bool> checksums = client->UsesChecksums();
   BufferSink answer(kMaxWriteAnswer);
   const auto response =
       client->Execute(BuildCreateUpload(client->uri().FullKey(key), options, client->options()),
-                      context, &answer, &answer);
+                      context, &answer, &answer, &checksums);
   if (!response) return Fail(response.error());
   AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, DecodeCreateUpload(AsText(answer.view())));
-  const bool checksums = asked && client->UsesChecksums();
   return std::make_unique<S3Upload>(std::move(client), key, options.metadata, std::move(id),
-                                    checksums);
+                                    checksums.load());
 }
 
 }  // namespace airfreight::s3
