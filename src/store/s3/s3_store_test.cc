@@ -399,14 +399,17 @@ TEST_F(S3StoreTest, AChecksumThatIsRefusedIsLeftOutFromThenOn) {
     const auto store = Open(server);
     ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value()) << code;
     ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value()) << code;
-    EXPECT_EQ(server.requests().size(), 3u) << code;
+    ASSERT_TRUE(store->Put("k", Body("body"), {}, context_).has_value()) << code;
+    // Without a word of the store's own it takes two refusals: a balancer's 400 is about anything.
+    const size_t asked = code.empty() ? 5 : 4;
+    EXPECT_EQ(server.requests().size(), asked) << code;
     EXPECT_EQ(server.requests()[0].headers.Get("x-amz-checksum-crc32c"), "Jj/JUA==");
 
     const auto always = Open(server, {{"checksums", "always"}});
     EXPECT_FALSE(always->Put("k", Body("body"), {}, context_).has_value()) << code;
     const auto never = Open(server, {{"checksums", "never"}});
     EXPECT_TRUE(never->Put("k", Body("body"), {}, context_).has_value()) << code;
-    EXPECT_EQ(server.requests().size(), 5u) << code;
+    EXPECT_EQ(server.requests().size(), asked + 2) << code;
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,7 +18,7 @@ namespace {
 // one a second for days would fit.
 constexpr uint64_t kMaxCompleteAnswer = uint64_t{1} << 20;
 
-/// An upload that has begun. See PartUpload; immutable, hence its threads.
+/// An upload that has begun. See PartUpload; but for its checksums immutable, hence its threads.
 class S3Upload final : public PartUpload {
  public:
   S3Upload(std::shared_ptr<S3Client> client, std::string_view key, Metadata metadata,
