@@ -8,14 +8,14 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from airfreight import exchange, runtime, task
-from airfreight.errors import InvalidError
+from airfreight.errors import Error, InvalidError
 from airfreight.reference import Reference
 from airfreight.values import binary, human_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from airfreight._core import Coordinate
+    from airfreight._core import Coordinate, Freight
 
 #: Bytes that are read from a file object at a time.
 _CHUNK = 1 << 20
@@ -80,15 +80,27 @@ def put_stream(file: Any, name: str | None = None, *, context: Any = None) -> Re
         Error: as `put`. What `file` raises; nothing is left in the store then.
     """
     coordinate, address = _place("put_stream", name, context)
-    writer = exchange.open_writer(binary, coordinate, address)
+    start = file.tell() if hasattr(file, "seekable") and file.seekable() else None
+
+    def write(core: Freight) -> str:
+        writer = exchange.open_writer(core, binary, coordinate, address)
+        try:
+            _copy(file, writer)
+            return writer.finish(summary=f"bytes · {human_bytes(writer.tell())}")
+        except BaseException:
+            writer.abandon()
+            raise
+
+    core = runtime.freight()
     try:
-        _copy(file, writer)
-        summary = f"bytes · {human_bytes(writer.tell())}"
-        return Reference.from_json(writer.finish(summary=summary))
-    except BaseException as error:
-        writer.abandon()
-        exchange.name_place(error, address)
-        raise
+        return Reference.from_json(write(core))
+    except Error as error:
+        # With other credentials a second time, if the file can be read a second time.
+        if not runtime.borrow(error, core) or start is None:
+            exchange.name_place(error, address)
+            raise
+    file.seek(start)
+    return Reference.from_json(exchange.with_core(write, address))
 
 
 def get(

@@ -6,6 +6,7 @@ the base class and looks at the settings' texts, nothing more. The work is done 
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from airfreight import config, task  # noqa: F401 (task: watches for forks)
@@ -90,10 +91,15 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
 
         Never raises: Airflow calls it before a task runs again, and the task would not run.
         """
-        with loading:
-            from airfreight import exchange
-
-        exchange.purge(getattr(xcom, "value", None))
+        try:
+            with loading:
+                from airfreight import exchange
+        except Exception as error:  # noqa: BLE001 (see above)
+            logging.getLogger("airfreight").warning(
+                "The object of an XCom that is being deleted stays behind: %s", error
+            )
+        else:
+            exchange.purge(getattr(xcom, "value", None))
 
     if not _AIRFLOW_2:
         # Airflow 2 does not call methods of these names.

@@ -8,6 +8,7 @@ takes longer than most transfers.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -16,6 +17,8 @@ from airfreight import _threads
 from airfreight._imports import loading
 from airfreight.errors import ConfigError, InvalidError
 from airfreight.options import BY_NAME
+
+_log = logging.getLogger("airfreight")
 
 #: What the core says of credentials that it does not know how to get
 #: (src/store/s3/credentials/source.h).
@@ -29,9 +32,14 @@ _HOOK_EXTRAS = (
     "session_kwargs",
     "external_id",
 )
-#: Frozen credentials of a refreshing kind are asked for again after this long: well within the
+#: Frozen credentials whose end nobody tells are asked for again after this long: well within the
 #: shortest session that AWS STS gives (15 minutes, docs.aws.amazon.com/STS/latest/APIReference).
 _REFRESH_SECONDS = 300.0
+_SHORTEST_SESSION = 900.0
+#: Those whose end is known are asked for again this long before it, as botocore does
+#: (botocore/credentials.py, RefreshableCredentials._advisory_refresh_timeout): what they begin
+#: then has that long to end. Of short sessions the second half.
+_MARGIN_SECONDS = 900.0
 
 
 class BusyError(InvalidError):
@@ -39,10 +47,17 @@ class BusyError(InvalidError):
 
 
 class Resolved(NamedTuple):
-    """What a connection says, as settings of the core's S3 store, and until when it holds."""
+    """What a connection says, as settings of the core's S3 store.
+
+    Attributes:
+        settings: of the store.
+        expires: when to ask again.
+        ends: when the credentials really end; until then they serve, should asking fail.
+    """
 
     settings: dict[str, str]
     expires: float
+    ends: float = float("inf")
 
 
 def split(uri: str) -> tuple[str, str]:
@@ -68,7 +83,8 @@ def resolve(connection_id: str) -> Resolved:
 
 async def aresolve(connection_id: str) -> Resolved:
     """As `resolve`, from an event loop, where a synchronous question may not be asked."""
-    hook = _base_hook()
+    # In a thread: the loop must not wait for what another thread is importing.
+    hook = await _threads.run(_base_hook)
     if not hasattr(hook, "aget_connection"):
         return await _threads.run(resolve, connection_id)
     try:
@@ -173,13 +189,9 @@ def _through_hook(connection_id: str, connection: Any, settings: dict[str, str])
         raise _error(connection_id, f"gave no credentials ({type(error).__name__})") from error
     if frozen is None or not frozen.access_key or not frozen.secret_key:
         raise _error(connection_id, "gave no credentials")
-    settings["access_key_id"] = frozen.access_key
-    settings["secret_access_key"] = frozen.secret_key
-    if frozen.token:
-        settings["session_token"] = frozen.token
     if "region" not in settings and hook.region_name:
         settings["region"] = hook.region_name
-    return Resolved(settings, time.time() + _REFRESH_SECONDS)
+    return _frozen(settings, credentials, frozen)
 
 
 def borrowed(profile: str | None) -> Resolved | None:
@@ -189,14 +201,31 @@ def borrowed(profile: str | None) -> Resolved | None:
             from botocore.session import Session
     except ImportError:
         return None
-    credentials = Session(profile=profile).get_credentials()
-    if credentials is None:
+    try:
+        credentials = Session(profile=profile).get_credentials()
+        frozen = credentials.get_frozen_credentials() if credentials is not None else None
+    except Exception as error:  # noqa: BLE001 (a profile that is not there, a login that ran out)
+        _log.warning("botocore gave no credentials either (%s)", type(error).__name__)
         return None
-    frozen = credentials.get_frozen_credentials()
-    settings = {"access_key_id": frozen.access_key, "secret_access_key": frozen.secret_key}
+    if frozen is None or not frozen.access_key or not frozen.secret_key:
+        return None
+    return _frozen({}, credentials, frozen)
+
+
+def _frozen(settings: dict[str, str], credentials: Any, frozen: Any) -> Resolved:
+    """Credentials of botocore's as they are now, and until when they are."""
+    settings["access_key_id"] = frozen.access_key
+    settings["secret_access_key"] = frozen.secret_key
     if frozen.token:
         settings["session_token"] = frozen.token
-    return Resolved(settings, time.time() + _REFRESH_SECONDS)
+    now = time.time()
+    # What botocore's refreshing kinds have; there is no public name for it.
+    end = getattr(credentials, "_expiry_time", None)
+    if end is not None:
+        left = end.timestamp() - now
+        return Resolved(settings, now + max(left - _MARGIN_SECONDS, left / 2), now + left)
+    ends = now + _SHORTEST_SESSION if frozen.token else float("inf")
+    return Resolved(settings, now + _REFRESH_SECONDS, ends)
 
 
 def _mapping(value: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import uuid
 from contextvars import ContextVar
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from airfreight import _airflow, runtime, task, values
 from airfreight._imports import loading
@@ -27,8 +27,10 @@ from airfreight.values.json_ import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airfreight._core import Coordinate, Writer
+    from airfreight._core import Coordinate, Freight, Reader, Writer
     from airfreight.values import Codec
+
+_T = TypeVar("_T")
 
 _log = logging.getLogger("airfreight")
 
@@ -288,7 +290,10 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
         fields = (*_names(codec), payload.rows, payload.summary, list(payload.columns))
         body: Any = payload.body
         prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
-    results = runtime.freight().put_many(prepared)
+    core = runtime.freight()
+    results = core.put_many(prepared)
+    if any(isinstance(one, Error) and runtime.borrow(one, core) for one in results):
+        results = runtime.freight().put_many(prepared)
     for result, (_, _, address) in zip(results, items, strict=True):
         if isinstance(result, Error):
             result.name_xcom(_place(address))
@@ -311,34 +316,43 @@ def _document_or_json(value: Any) -> tuple[Codec, Payload]:
 
 def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
     """Encodes a value, which may be on its way to the store while it is encoded."""
-    sinks: list[Writer] = []
 
-    def new_sink() -> Writer:
-        sinks.append(open_writer(codec, coordinate, address))
-        return sinks[0]
+    def write(core: Freight) -> str:
+        sinks: list[Writer] = []
 
+        def new_sink() -> Writer:
+            sinks.append(open_writer(core, codec, coordinate, address))
+            return sinks[0]
+
+        try:
+            payload = codec.encode(value, settings().compression, new_sink)
+            if not sinks:
+                return _put(core, payload, coordinate, address, *_names(codec))
+            return sinks[0].finish(
+                rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
+            )
+        except BaseException:
+            for sink in sinks:
+                sink.abandon()
+            raise
+
+    return with_core(write, address)
+
+
+def with_core(call: Callable[[Freight], _T], address: Address) -> _T:
+    """As `runtime.with_core`; errors name the XCom."""
     try:
-        payload = codec.encode(value, settings().compression, new_sink)
-        if not sinks:
-            return put(payload, coordinate, address, *_names(codec))
-        return sinks[0].finish(
-            rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
-        )
-    except BaseException as error:
-        for sink in sinks:
-            sink.abandon()
-        if runtime.borrow(error):
-            return _write(codec, value, coordinate, address)
-        if isinstance(error, Error):
-            error.name_xcom(_place(address))
+        return runtime.with_core(call)
+    except Error as error:
+        error.name_xcom(_place(address))
         raise
 
 
-def open_writer(codec: Codec, coordinate: Coordinate, address: Address) -> Writer:
+def open_writer(core: Freight, codec: Codec, coordinate: Coordinate, address: Address) -> Writer:
     """Opens an object for writing. Whoever does not finish it has to abandon it."""
     kind, extension, content_type = _names(codec)
     attempt = _attempt(address)
-    return runtime.freight().open(
+    return core.open(
         coordinate,
         type=kind,
         extension=extension,
@@ -364,10 +378,9 @@ def _attempt(address: Address) -> task.Attempt:
     )
 
 
-def name_place(error: BaseException, address: Address) -> None:
-    """Says in an error of ours which XCom it is about."""
-    if isinstance(error, Error):
-        error.name_xcom(_place(address))
+def name_place(error: Error, address: Address) -> None:
+    """Says in an error which XCom it is about."""
+    error.name_xcom(_place(address))
 
 
 def _place(address: Address) -> dict[str, Any]:
@@ -390,26 +403,35 @@ def put(
     content_type: str,
 ) -> str:
     """Writes a payload and returns the reference as JSON text."""
+    return with_core(
+        lambda core: _put(core, payload, coordinate, address, kind, extension, content_type),
+        address,
+    )
+
+
+def _put(
+    core: Freight,
+    payload: Payload,
+    coordinate: Coordinate,
+    address: Address,
+    kind: str,
+    extension: str,
+    content_type: str,
+) -> str:
     attempt = _attempt(address)
     body: Any = payload.body
-    try:
-        return runtime.freight().put(
-            coordinate,
-            body,
-            type=kind,
-            extension=extension,
-            content_type=content_type,
-            rows=payload.rows,
-            summary=payload.summary,
-            columns=payload.columns,
-            attempt=attempt.number,
-            started_micros=attempt.started_micros,
-        )
-    except Error as error:
-        if runtime.borrow(error):
-            return put(payload, coordinate, address, kind, extension, content_type)
-        error.name_xcom(_place(address))
-        raise
+    return core.put(
+        coordinate,
+        body,
+        type=kind,
+        extension=extension,
+        content_type=content_type,
+        rows=payload.rows,
+        summary=payload.summary,
+        columns=payload.columns,
+        attempt=attempt.number,
+        started_micros=attempt.started_micros,
+    )
 
 
 def _keep(row: Any, address: Address) -> Any:
@@ -544,21 +566,17 @@ def follow(
     if columns is None:
         columns = wanted_columns.get()
     text = _checked(fields, asked)
-    read: Callable[[Any], Any] | None = None
     try:
-        if columns is not None:
-            codec = _columnar(fields)
-            if "tail" in fields:
-                reader = runtime.freight().open_reader(text)
-                return _made(fields, partial(codec.read_columns, reader, columns))
-            read = partial(codec.decode_columns, columns=columns)
-        data = runtime.freight().get(text)
+        codec = None if columns is None else _columnar(fields)
+        if codec is not None and "tail" in fields:
+            return runtime.with_core(lambda core: _read(core, fields, text, codec, columns))
+        data = runtime.with_core(lambda core: core.get(text))
     except Error as error:
-        if runtime.borrow(error):
-            return follow(fields, asked, columns)
         error.name_xcom(fields)
         raise
-    return decode(fields, data) if read is None else _made(fields, partial(read, data))
+    if codec is None:
+        return decode(fields, data)
+    return _made(fields, partial(codec.decode_columns, data, columns=columns))
 
 
 def _columnar(fields: dict[str, Any]) -> Any:
@@ -576,7 +594,7 @@ def save(fields: dict[str, Any], path: str) -> None:
     """Writes the bytes of an object to a file."""
     text = _checked(fields, None)
     try:
-        runtime.freight().get_to_file(text, path)
+        runtime.with_core(lambda core: core.get_to_file(text, path))
     except Error as error:
         error.name_xcom(fields)
         raise
@@ -587,8 +605,9 @@ def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) ->
     texts = [_checked(fields, asked) for fields in references]
     if not texts:
         return []
-    fetched = runtime.freight().get_many(texts)
-    if any(isinstance(one, Error) and runtime.borrow(one) for one in fetched):
+    core = runtime.freight()
+    fetched = core.get_many(texts)
+    if any(isinstance(one, Error) and runtime.borrow(one, core) for one in fetched):
         return runtime.freight().get_many(texts)
     return fetched
 
@@ -602,15 +621,52 @@ def decode(fields: dict[str, Any], data: Any) -> Any:
     return _made(fields, partial(_decode, fields.get("_xcom_type"), data))
 
 
-def _made(fields: dict[str, Any], make: Callable[[], Any]) -> Any:
-    """What `make` returns, or the error that says what is wrong with the object."""
+def _read(core: Freight, fields: dict[str, Any], text: str, codec: Any, columns: Any) -> Any:
+    """Columns of an object of which only what they need is fetched."""
+    reader = _Reader(core.open_reader(text))
+    return _made(fields, partial(codec.read_columns, reader, columns), reader)
+
+
+class _Reader:
+    """A reader of the core that keeps what it raised: that says nothing about the bytes."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self.error: BaseException | None = None
+        self.size = reader.size
+        self.tail_offset = reader.tail_offset
+
+    def read_tail(self) -> memoryview:
+        return self._noting(self._reader.read_tail)
+
+    def set_blocks(self, table: bytes) -> None:
+        self._noting(partial(self._reader.set_blocks, table))
+
+    def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        return self._noting(partial(self._reader.read, ranges))
+
+    def _noting(self, call: Callable[[], _T]) -> _T:
+        try:
+            return call()
+        except BaseException as error:
+            self.error = error
+            raise
+
+
+def _made(fields: dict[str, Any], make: Callable[[], Any], reader: _Reader | None = None) -> Any:
+    """What `make` returns, or the error that says what is wrong with the object.
+
+    What `reader` raised stays what it is (a signal handler's, for one), as does want of memory.
+    """
     try:
         return make()
-    except (Error, ImportError) as error:
+    except (Error, ImportError, MemoryError) as error:
         if isinstance(error, Error):
             error.name_xcom(fields)
         raise
     except Exception as error:  # whatever a library says of bytes that it can't read
+        if reader is not None and reader.error is error:
+            raise
         wrong = CorruptError(
             f"the object is what was written, but can't be read as {fields.get('_xcom_type')} "
             f"({type(error).__name__}: {error})."
@@ -709,7 +765,7 @@ def purge(stored: Any) -> None:
         if fields is None or fields["_xcom_backend"] == "inline":
             return
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
-        removed = runtime.freight().purge(text)
+        removed = runtime.with_core(lambda core: core.purge(text))
         _log.debug("Object %s was %s", fields.get("uri"), "removed" if removed else "gone already")
     except Exception as error:  # noqa: BLE001 (one that raises keeps the task from running)
         _log.warning("The object of an XCom that is being deleted stays behind: %s", error)

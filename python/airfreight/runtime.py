@@ -2,72 +2,174 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
 import os
+import threading
 import time
-from typing import TYPE_CHECKING
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from airfreight import _threads, connections
 from airfreight._imports import loading
 from airfreight.config import settings
-from airfreight.errors import ConfigError, InvalidError
+from airfreight.errors import ConfigError, Error, InvalidError
 from airfreight.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
     from typing import TypeGuard
 
     from airfreight._core import Coordinate, Freight
 
+_T = TypeVar("_T")
+
+_log = logging.getLogger("airfreight")
+
 #: Name of the store that is written to, as references carry it.
 DEFAULT_STORE = "default"
+#: When credentials can't be renewed and serve on, the next attempt is this many seconds later: a
+#: look-up may itself take seconds to fail, and each push or pull would wait for it.
+_AGAIN_SECONDS = 30.0
 
-# By process id: a forked child makes its own and leaves its parent's alone (its locks and sockets
-# belong to threads that are not there), so entries are never removed. A dict, because setting a
-# default is atomic and a lock could be held by another thread at the moment of a fork.
-_freights: dict[int, tuple[Freight, float]] = {}
-# By process id: what botocore has said, where the core could not help itself.
+
+class NotPreparedError(Exception):
+    """The core was asked for where connections may not be: see `unprepared`."""
+
+
+class _Entry(NamedTuple):
+    """A core, when its credentials are to be renewed, and when they really end."""
+
+    core: Freight
+    renew: float
+    ends: float
+
+
+# All by process id: a forked child makes its own and leaves its parent's alone (its locks and
+# sockets belong to threads that are not there), so entries are never removed. Dicts, because
+# setting a default is atomic and a lock could be held by another thread at the moment of a fork.
+_freights: dict[int, _Entry] = {}
+# What botocore has said, where the core could not help itself.
 _borrowed: dict[int, connections.Resolved] = {}
+# Held by the thread that makes the core. Recursive: a signal handler may push or pull.
+_making: dict[int, threading.RLock] = {}
+# The same for coroutines, by loop: the task that prepares the core for all of them.
+_preparing: dict[tuple[int, asyncio.AbstractEventLoop], asyncio.Task[None]] = {}
+
+_for_a_loop: ContextVar[bool] = ContextVar("airfreight_for_a_loop", default=False)
 
 
 def freight() -> Freight:
     """Returns the core of this process; makes it, and loads its library, at the first call.
 
+    Threads that need a new one at the same time wait for one of them to make it.
+
     Raises:
         ConfigError: a setting is wrong.
         ImportError: the native library can't be loaded here.
     """
-    entry = _freights.get(os.getpid())
+    pid = os.getpid()
+    entry = _freights.get(pid)
     if _fresh(entry):
-        return entry[0]
-    named = _connections()
+        return entry.core
+    if _for_a_loop.get() and _connections():
+        raise NotPreparedError
+    lock = _making.setdefault(pid, threading.RLock())
+    # The thread of a loop waits for nobody: whoever has the lock may need that loop to get an
+    # answer of Airflow's.
+    held = lock.acquire(blocking=asyncio._get_running_loop() is None)
     try:
-        resolved = {name: connections.resolve(name) for name in named}
-    except connections.BusyError:
-        if entry is None:
-            raise
-        # Its credentials are about to run out, not yet out: the next call may have better luck.
-        return entry[0]
-    return _keep(_make(resolved))
+        entry = _freights.get(pid)
+        if _fresh(entry):
+            return entry.core
+        try:
+            resolved = {name: connections.resolve(name) for name in _connections()}
+        except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
+            return _serve_on(error, entry)
+        return _keep(_make(resolved))
+    finally:
+        if held:
+            lock.release()
 
 
 async def prepare() -> None:
-    """Makes the core, should `freight()` have to, from an event loop: connections are awaited."""
-    if not _fresh(_freights.get(os.getpid())) and (named := _connections()):
-        resolved = {name: await connections.aresolve(name) for name in named}
-        _keep(await _threads.run(_make, resolved))
+    """Makes the core, should `freight()` have to, from an event loop: connections are awaited.
 
-
-def _fresh(entry: tuple[Freight, float] | None) -> TypeGuard[tuple[Freight, float]]:
-    return entry is not None and time.time() < entry[1]
-
-
-def _keep(made: tuple[Freight, float]) -> Freight:
+    All who need it at the same time await one task, which goes on when one of them is cancelled.
+    """
     pid = os.getpid()
-    if pid in _freights:
-        # Credentials of the refreshing kind run out; the next ones need new stores.
-        _freights[pid] = made
-        return made[0]
-    return _freights.setdefault(pid, made)[0]
+    if _fresh(_freights.get(pid)) or not _connections():
+        return
+    loop = asyncio.get_running_loop()
+    task = _preparing.get((pid, loop))
+    if task is None:
+        for key in [key for key in _preparing if key[0] != pid or key[1].is_closed()]:
+            _preparing.pop(key, None)
+        task = _preparing[pid, loop] = loop.create_task(_prepare())
+        task.add_done_callback(_prepared)
+    await asyncio.shield(task)
+
+
+async def _prepare() -> None:
+    entry = _freights.get(os.getpid())
+    try:
+        resolved = {name: await connections.aresolve(name) for name in _connections()}
+    except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
+        _serve_on(error, entry)
+        return
+    _keep(await _threads.run(_make, resolved))
+
+
+def _prepared(task: asyncio.Task[None]) -> None:
+    _preparing.pop((os.getpid(), task.get_loop()), None)
+    if not task.cancelled():
+        task.exception()  # All who asked may be gone: asyncio complains of errors nobody took.
+
+
+@contextlib.contextmanager
+def unprepared() -> Iterator[None]:
+    """Within it (and in threads that are given its context) `freight()` asks for no connection.
+
+    It raises NotPreparedError where it would have to. For what is tried on behalf of an event loop
+    in the hope that no store is needed: most values are small.
+    """
+    token = _for_a_loop.set(True)
+    try:
+        yield
+    finally:
+        _for_a_loop.reset(token)
+
+
+def _fresh(entry: _Entry | None) -> TypeGuard[_Entry]:
+    return entry is not None and time.time() < entry.renew
+
+
+def _serve_on(error: Exception, entry: _Entry | None) -> Freight:
+    """The core that is there, after credentials could not be renewed; `error` if they ended."""
+    now = time.time()
+    if entry is None or entry.ends <= now:
+        raise error
+    if not isinstance(error, connections.BusyError):  # Then the next call may have better luck.
+        _log.warning(
+            "Credentials could not be renewed, and those from before serve on until they end: %s",
+            error,
+        )
+        _freights[os.getpid()] = entry._replace(renew=min(now + _AGAIN_SECONDS, entry.ends))
+    return entry.core
+
+
+def _keep(made: _Entry) -> Freight:
+    """Makes a core that of this process, unless another one became it meanwhile."""
+    pid = os.getpid()
+    # Credentials of the refreshing kind run out; the next ones need new stores.
+    entry = _freights.get(pid)
+    if _fresh(entry):
+        return entry.core
+    if entry is None:
+        return _freights.setdefault(pid, made).core
+    _freights[pid] = made
+    return made.core
 
 
 def _connections() -> list[str]:
@@ -77,30 +179,49 @@ def _connections() -> list[str]:
     return [name for name in ids if name]
 
 
-def borrow(error: BaseException) -> bool:
-    """After an error of the core: whether botocore has the credentials that the core can't get.
+def with_core(call: Callable[[Freight], _T]) -> _T:
+    """Returns `call(freight())`; a second time with credentials of botocore's, where it has them.
+
+    Raises what `freight()` and `call` do.
+    """
+    core = freight()
+    try:
+        return call(core)
+    except Error as error:
+        if not borrow(error, core):
+            raise
+    return call(freight())
+
+
+def borrow(error: BaseException, used: Freight) -> bool:
+    """After an error of a core: whether botocore has the credentials that the core can't get.
 
     True: the same call has a prospect now, with another `freight()`.
     """
-    if getattr(error, "service_code", "") != connections.FOREIGN or os.getpid() in _borrowed:
+    if getattr(error, "service_code", "") != connections.FOREIGN:
         return False
-    found = connections.borrowed(settings().store_settings.get("s3", {}).get("profile"))
-    if found is None:
-        return False
-    _borrowed[os.getpid()] = found
-    _freights.pop(os.getpid(), None)
+    pid = os.getpid()
+    with _making.setdefault(pid, threading.RLock()):
+        if pid in _borrowed:
+            return loaded() is not used  # Another thread was faster.
+        found = connections.borrowed(settings().store_settings.get("s3", {}).get("profile"))
+        if found is None:
+            return False
+        _borrowed[pid] = found
+        _freights.pop(pid, None)
     return True
 
 
 def loaded() -> Freight | None:
     """The core of this process if it was made already."""
     entry = _freights.get(os.getpid())
-    return entry[0] if entry is not None else None
+    return entry.core if entry is not None else None
 
 
 def forget() -> None:
     """Drops the core, so that the next call makes it of the settings anew (for tests)."""
     _freights.clear()
+    _preparing.clear()
     _borrowed.clear()
 
 
@@ -129,10 +250,10 @@ def coordinate(
     return made
 
 
-def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]:
+def _make(resolved: Mapping[str, connections.Resolved]) -> _Entry:
     current = settings()
     _core = _load()
-    expires = float("inf")
+    renew = ends = float("inf")
     lent = _borrowed.get(os.getpid())
     if lent is not None and lent.expires <= time.time():
         profile = current.store_settings.get("s3", {}).get("profile")
@@ -152,11 +273,12 @@ def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]
         if connection_id:
             found = resolved[connection_id]
             store_settings |= found.settings
-            expires = min(expires, found.expires)
-        elif scheme == "s3" and lent is not None:
-            store_settings |= lent.settings
-            expires = min(expires, lent.expires)
+            renew, ends = min(renew, found.expires), min(ends, found.ends)
         store_settings |= current.store_settings.get(scheme, {})
+        # A connection without keys leaves them to the environment, too.
+        if scheme == "s3" and lent is not None and "access_key_id" not in store_settings:
+            store_settings |= lent.settings
+            renew, ends = min(renew, lent.expires), min(ends, lent.ends)
         stores.append((name, bare, store_settings))
     try:
         made = _core.Freight(
@@ -171,7 +293,7 @@ def _make(resolved: Mapping[str, connections.Resolved]) -> tuple[Freight, float]
         )
     except InvalidError as error:
         raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error
-    return made, expires
+    return _Entry(made, renew, ends)
 
 
 def _load() -> _Core:

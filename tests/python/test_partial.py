@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
+from airfreight import runtime
 from airfreight.values import pandas_
 
 if TYPE_CHECKING:
@@ -117,6 +119,38 @@ def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(box: B
         get(fields(box, wide(100, 3)), ["nope"])
 
 
+@pytest.mark.parametrize("rows", [3, 40_000])
+def test_a_column_twice_where_the_frame_forbids_it_is_an_error_of_the_asker(
+    box: Box, rows: int
+) -> None:
+    frame = wide(3, rows)
+    frame.flags.allows_duplicate_labels = False
+    row = fields(box, frame)
+    with pytest.raises(airfreight.InvalidError, match="twice"):
+        get(row, ["c0", "c1", "c0"])
+    pd.testing.assert_frame_equal(get(row, ["c1", "c0"]), frame[["c1", "c0"]])
+
+
+def test_columns_that_are_taken_twice_do_not_share_their_values(box: Box) -> None:
+    found = get(fields(box, wide(3, 3)), ["c0", "c1", "c0"])
+    before = found.iloc[0, 2]
+    found.iloc[0, 0] = before + 1
+    assert found.iloc[0, 2] == before
+
+
+def test_the_cost_of_a_column_does_not_grow_with_their_number(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = fields(box, wide(300, 1))
+
+    class Uncounted(list[int]):
+        def count(self, _: Any) -> int:
+            raise AssertionError("goes through all columns for each of them")
+
+    monkeypatch.setattr(pandas_, "list", Uncounted, raising=False)
+    assert box.pull(row).shape == (1, 300)
+
+
 @pytest.mark.parametrize("value", [b"x", ["y" * 50_000], {1: "z" * 50_000}, np.arange(3)], ids=repr)
 def test_columns_of_what_has_none_is_an_error(box: Box, value: Any) -> None:
     with pytest.raises(airfreight.InvalidError, match="only frames have columns") as caught:
@@ -147,6 +181,48 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box, tmp_path: Path) -
         assert caught.value.task == "extract", place
     file.write_bytes(whole)
     pd.testing.assert_frame_equal(get(row, ["number", "kind"]), frame[["number", "kind"]])
+
+
+class Told(Exception):  # noqa: N818
+    """What a signal handler raises."""
+
+
+@pytest.mark.parametrize("where", ["read_tail", "set_blocks", "read"])
+@pytest.mark.parametrize("raised", [Told, OSError, MemoryError])
+@with_tables
+def test_what_others_raise_during_a_transfer_is_no_damage(
+    box: Box, monkeypatch: pytest.MonkeyPatch, where: str, raised: type[Exception]
+) -> None:
+    row = fields(box, wide())
+    core = runtime.freight()
+
+    class Reader:
+        def __init__(self, text: str) -> None:
+            self._reader = core.open_reader(text)
+
+        def __getattr__(self, name: str) -> Any:
+            return fail if name == where else getattr(self._reader, name)
+
+    def fail(*_: Any) -> Any:
+        raise raised("stop")
+
+    monkeypatch.setattr(runtime, "freight", lambda: SimpleNamespace(open_reader=Reader))
+    with pytest.raises(raised, match="stop"):
+        get(row, ["c3"])
+
+
+@pytest.mark.parametrize("raised", [MemoryError, pa.ArrowMemoryError])
+def test_want_of_memory_is_no_damage(
+    box: Box, monkeypatch: pytest.MonkeyPatch, raised: type[Exception]
+) -> None:
+    row = box.push(wide())
+
+    def fail(_: Any) -> Any:
+        raise raised("out of memory")
+
+    monkeypatch.setattr(pandas_, "decode", fail)
+    with pytest.raises(raised, match="out of memory"):
+        box.pull(row)
 
 
 @with_tables

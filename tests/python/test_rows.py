@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -326,6 +327,17 @@ def test_purge_never_raises(box: Box, value: Any, caplog: pytest.LogCaptureFixtu
     purge(value)
     airfreight.XComBackend.purge(SimpleNamespace())
     airfreight.XComBackend.purge(None)
+
+
+def test_purge_does_not_raise_where_the_package_is_broken(
+    box: Box, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    row = stored(box.push(b"x"))
+    monkeypatch.delattr(airfreight, "exchange")
+    monkeypatch.setitem(sys.modules, "airfreight.exchange", None)
+    logging.getLogger("airfreight").propagate = True
+    purge(row)
+    assert "airfreight.exchange" in caplog.text
 
 
 def test_purge_logs_what_it_could_not_do(

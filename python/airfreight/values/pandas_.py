@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -213,6 +214,11 @@ def _decode(
         chunks = list(file.read(use_threads=True).columns)
     else:
         positions = _positions(labels, wanted)
+        if not metadata["duplicate_labels"] and len(set(positions)) < len(positions):
+            raise InvalidError(
+                "columns=… names a column of the frame twice, and the frame's flags do not allow "
+                "duplicate labels: name it once"
+            )
         labels = labels.take(positions)
         needed = sorted({*positions, *range(count, len(specs))})
         leaves = _leaves(file.schema_arrow, needed)
@@ -226,10 +232,11 @@ def _decode(
     # Each Arrow column goes as soon as its array is there.
     arrays = [from_arrow(chunks.pop(0), spec) for spec in specs]
     index = unpack_index(metadata["index"], arrays[count:])
+    uses = Counter(positions)
     # Positions as labels for now: real ones may be anything, duplicates included.
     # As series with their dtype, because pandas guesses one from objects.
     series = {
-        number: pd.Series(array, index=index, dtype=array.dtype, copy=positions.count(at) > 1)
+        number: pd.Series(array, index=index, dtype=array.dtype, copy=uses[at] > 1)
         for number, at in enumerate(positions)
         for array in (arrays[at],)
     }
