@@ -7,6 +7,7 @@ the base class and looks at the settings' texts, nothing more. The work is done 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airfreight import config, task  # noqa: F401 (task: watches for forks)
@@ -155,8 +156,8 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
             with loading:
                 from airfreight import runtime
 
-            await runtime.prepare()
-            return await super()._abuild_set_message(*args, **kwargs)
+            build = partial(super()._abuild_set_message, *args, **kwargs)
+            return await runtime.when_prepared(build)
 
     elif hasattr(BaseXCom, "aset") or TYPE_CHECKING:
 

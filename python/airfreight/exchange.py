@@ -713,16 +713,11 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
 
     An edited `_xcom_type` would otherwise give the bytes of a frame as the value.
     """
-    with loading:
-        from airfreight.values import document
-
     uri = fields.get("uri")
     if not isinstance(kind, str) or not isinstance(uri, str):
         return  # The core says which field is wrong.
-    codec = None if kind in (SERDE_TYPE, document.TYPE) else values.for_type(kind)
-    extension = codec.EXTENSION if codec is not None else document.EXTENSION
-    known = codec is not None or kind in (SERDE_TYPE, document.TYPE)
-    if known and not uri.endswith(f".{extension}"):
+    extension = values.extension(kind)
+    if extension is not None and not uri.endswith(f".{extension}"):
         wrong = ForgedError(
             f"the row says that the object is a {kind}, and its name does not end in .{extension}"
         )

@@ -7,6 +7,7 @@ at once, or in a thread.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _threads, exchange, runtime
@@ -66,8 +67,7 @@ async def aget_all(asked: Mapping[str, Any]) -> Any:
 
 async def aset(key: str, value: Any, address: exchange.Address, others: Mapping[str, Any]) -> None:
     """As `BaseXCom.aset`, with the loop free meanwhile."""
-    await runtime.prepare()
-    row = await _threads.run(exchange.pack, value, address)
+    row = await runtime.when_prepared(partial(_threads.run, exchange.pack, value, address))
     await _Rows.aset(key, row, **others)
 
 

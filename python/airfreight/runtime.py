@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import threading
@@ -18,7 +17,7 @@ from airfreight.errors import ConfigError, Error, InvalidError
 from airfreight.options import OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
     from typing import TypeGuard
 
     from airfreight._core import Coordinate, Freight
@@ -35,7 +34,7 @@ _AGAIN_SECONDS = 30.0
 
 
 class NotPreparedError(Exception):
-    """The core was asked for where connections may not be: see `unprepared`."""
+    """The core was asked for where connections can't be: see `when_prepared`."""
 
 
 class _Entry(NamedTuple):
@@ -127,18 +126,21 @@ def _prepared(task: asyncio.Task[None]) -> None:
         task.exception()  # All who asked may be gone: asyncio complains of errors nobody took.
 
 
-@contextlib.contextmanager
-def unprepared() -> Iterator[None]:
-    """Within it (and in threads that are given its context) `freight()` asks for no connection.
+async def when_prepared(call: Callable[[], Awaitable[_T]]) -> _T:
+    """Returns what `call` does; only when it needs a core that is not there, it is made before.
 
-    It raises NotPreparedError where it would have to. For what is tried on behalf of an event loop
-    in the hope that no store is needed: most values are small.
+    Most values are small, stay in the row, and have no need of the connections. `call` may thus be
+    awaited twice; it may call `freight()` in a thread that has its context.
     """
     token = _for_a_loop.set(True)
     try:
-        yield
+        return await call()
+    except NotPreparedError:
+        pass
     finally:
         _for_a_loop.reset(token)
+    await prepare()
+    return await call()
 
 
 def _fresh(entry: _Entry | None) -> TypeGuard[_Entry]:

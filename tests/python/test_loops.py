@@ -290,6 +290,55 @@ def test_a_small_value_on_a_loop_is_what_the_base_class_has(
 
 
 @ON_A_LOOP
+@pytest.mark.parametrize(
+    ("key", "value", "threshold"),
+    [
+        ("k", {"a": 1}, None),
+        ("k", (1, {2}), None),
+        ("k", ["x" * 50_000], -1),
+        ("skipmixin_key", {"skipped": ["a"]}, 0),
+    ],
+    ids=["json", "document", "threshold", "server"],
+)
+def test_a_push_on_a_loop_that_stays_in_the_row_asks_for_no_connection(
+    box: Box,
+    supervisor: Supervisor,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    value: Any,
+    threshold: int | None,
+) -> None:
+    async def ask(_: str) -> Any:
+        raise AssertionError("asked Airflow")
+
+    monkeypatch.setattr(connections, "aresolve", ask)
+    monkeypatch.setattr(connections, "resolve", refuse)
+    box.set(store="s3://my_s3@bucket/xcom", threshold=threshold)
+    asyncio.run(airfreight.XComBackend.aset(value=value, **{**ASKED, "key": key}))
+    assert len(supervisor.sent) == 1
+    assert runtime.loaded() is None
+
+
+@ON_A_LOOP
+@pytest.mark.parametrize("value", [b"x", pd.DataFrame({"a": [1]}), ["x" * 50_000]], ids=type)
+def test_a_push_on_a_loop_that_needs_the_store_awaits_the_connection_once(
+    s3: Box, supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    asked = []
+    resolve = connections.aresolve
+
+    async def ask(name: str) -> Any:
+        asked.append(name)
+        return await resolve(name)
+
+    monkeypatch.setattr(connections, "aresolve", ask)
+    monkeypatch.setattr(connections, "resolve", refuse)
+    asyncio.run(airfreight.XComBackend.aset(value=value, **ASKED))
+    assert asked == ["my_s3"]
+    assert str(s3.pull(stored(supervisor.rows[-1]))) == str(value)
+
+
+@ON_A_LOOP
 def test_a_pull_that_nobody_awaits_any_more_ends(
     s3: Box, supervisor: Supervisor, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,14 +6,17 @@ import copy
 import json
 import os
 import pickle
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import pytest
 from tests.python.conftest import RUN, Box, stored
 
 import airfreight
-from airfreight import Reference, exchange, task
+from airfreight import Reference, exchange, task, values
 
 
 def instance(**changes: Any) -> Any:
@@ -526,3 +529,33 @@ def test_it_works_inside_a_running_event_loop(box: Box) -> None:  # apache/airfl
         return box.through(b"x")
 
     assert asyncio.run(both()) == b"x"
+
+
+def test_the_table_of_extensions_is_what_the_codecs_have() -> None:
+    assert values._EXTENSIONS.keys() == {*values._BY_TYPE, exchange.SERDE_TYPE}
+    for kind in values._BY_TYPE:
+        codec = values.for_type(kind)
+        assert codec is not None
+        assert values.extension(kind) == codec.EXTENSION
+    assert values.extension(exchange.SERDE_TYPE) == "json"
+    assert values.extension("of another release") is None
+
+
+@pytest.mark.parametrize("kind", ["pandas.DataFrame", "numpy.ndarray", "document"])
+def test_an_object_goes_to_a_file_where_the_library_of_its_value_is_not(
+    box: Box, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: str
+) -> None:
+    made: dict[str, Any] = {
+        "pandas.DataFrame": pd.DataFrame({"a": [1]}),
+        "numpy.ndarray": np.arange(3),
+        "document": (b"x" * 50_000, {1}),
+    }
+    row = box.fields(stored(box.push(made[kind])))
+    assert row["_xcom_type"] == kind
+
+    def load(_: str) -> Any:
+        raise AssertionError("loads a codec")
+
+    monkeypatch.setattr(values, "_load", load)
+    assert airfreight.get(row, to=tmp_path / "out") == tmp_path / "out"
+    assert (tmp_path / "out").read_bytes() == box.file(row).read_bytes()

@@ -75,6 +75,16 @@ _BY_TYPE = {
     "numpy.ndarray": "numpy_",
     "pandas.DataFrame": "pandas_",
 }
+# Type -> extension of its objects, as the modules have them: to check a row against the name of its
+# object takes no library. Airflow's serializer gives text, which has no codec.
+_EXTENSIONS = {
+    "bytes": "bin",
+    "json": "json",
+    "document": "json",
+    "numpy.ndarray": "npy",
+    "pandas.DataFrame": "parquet",
+    "airflow.serde": "json",
+}
 
 
 def class_name(cls: type) -> str:
@@ -96,6 +106,11 @@ def for_type(name: str) -> Codec | None:
     """The codec of an `_xcom_type`; None when this release has none. Raises as `for_value`."""
     module = _BY_TYPE.get(name)
     return _load(module) if module is not None else None
+
+
+def extension(kind: str) -> str | None:
+    """The extension of the objects of an `_xcom_type`; None when this release has none."""
+    return _EXTENSIONS.get(kind)
 
 
 def embed(value: Any, compression: str) -> tuple[str, bytes] | None:
