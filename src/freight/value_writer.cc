@@ -54,8 +54,8 @@ StreamingWriter::StreamingWriter(std::unique_ptr<Push> push, MemoryBudget& budge
 StreamingWriter::~StreamingWriter() {
   if (pid_ != getpid()) {
     // Threads, locks and sockets are the parent's.
-    (void)upload_.release();
-    (void)push_.release();
+    (void)upload_.release();  // NOLINT(bugprone-unused-return-value): left to themselves.
+    (void)push_.release();    // NOLINT(bugprone-unused-return-value)
     return;
   }
   if (ended_) return;

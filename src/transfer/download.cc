@@ -385,7 +385,8 @@ void Download::Watch() {
   const double seconds_left = static_cast<double>(left) / std::max(rate, 1.0);
   if (seconds_left < Seconds(kStartUp + 2 * latency_).count()) return;
   const double needed = std::ceil(kWanted / std::max(stream_rate_, 1.0));
-  const double useful = static_cast<double>(left / kLeastRange);
+  const uint64_t ranges = left / kLeastRange;
+  const auto useful = static_cast<double>(ranges);
   int wanted =
       static_cast<int>(std::min({needed, useful, static_cast<double>(options_.connections)}));
   // Silence says nothing of a rate: the store may have asked for a pause. One more, to see.

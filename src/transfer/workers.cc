@@ -48,7 +48,9 @@ void Workers::Join() {
   if (threads_.empty()) return;
   if (pid_ != getpid()) {
     // They are not here. Their handles must not be touched: a joinable one ends the process.
-    for (std::unique_ptr<std::thread>& thread : threads_) (void)thread.release();
+    for (std::unique_ptr<std::thread>& thread : threads_) {
+      (void)thread.release();  // NOLINT(bugprone-unused-return-value): left to itself.
+    }
   } else {
     for (const std::unique_ptr<std::thread>& thread : threads_) thread->join();
   }
