@@ -73,12 +73,18 @@ class Ledger {
       fast_.erase(root);
     }
   }
+  /// Whether that was not tried yet: true once for each store.
+  bool TakeTrial(const std::string& root) {
+    const std::lock_guard lock(mutex_);
+    return tried_.insert(root).second;
+  }
 
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, Written> written_;  // By Coordinate::Hash().
   std::unordered_set<std::string> unconditional_;     // By root.
   std::unordered_set<std::string> fast_;              // By root.
+  std::unordered_set<std::string> tried_;             // By root.
 };
 
 }  // namespace airfreight

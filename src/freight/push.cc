@@ -140,7 +140,9 @@ class PartsWriter final : public ObjectWriter {
 
   // As soon as one part alone could be told from a slow one, the others follow.
   std::chrono::milliseconds Trial() const {
-    if (plan_.PartBytes(1) < kLeastTrial) return std::chrono::milliseconds(0);
+    if (plan_.PartBytes(1) < kLeastTrial || !push_.TakeTrial()) {
+      return std::chrono::milliseconds(0);
+    }
     return std::chrono::milliseconds(
         static_cast<int64_t>(static_cast<double>(plan_.PartBytes(1)) / kFastConnection * 1e3));
   }
@@ -265,6 +267,8 @@ void Push::NoteConnection(uint64_t bytes, std::chrono::nanoseconds time) const {
   const double seconds = std::chrono::duration<double>(time).count();
   state_.ledger.NoteFast(place_.root(), static_cast<double>(bytes) >= kFastConnection * seconds);
 }
+
+bool Push::TakeTrial() const { return state_.ledger.TakeTrial(place_.root()); }
 
 bool Push::IsFast() const { return state_.ledger.IsFast(place_.root()); }
 

@@ -75,6 +75,8 @@ class Push {
   /// noted was so fast that a value in parts would not be sooner there.
   void NoteConnection(uint64_t bytes, std::chrono::nanoseconds time) const;
   bool IsFast() const;
+  /// True once for each store: one trial costs every later upload nothing.
+  bool TakeTrial() const;
   /// What a later call knows better: rows, summary, columns.
   void Describe(const ValueInfo& info);
 

@@ -570,6 +570,8 @@ TEST_F(ValueWriterTest, SpeedOfAConnectionIsOfTheLastLargeRequest) {
   EXPECT_TRUE(push.IsFast());
   push.NoteConnection(90'000'000, std::chrono::seconds(1));
   EXPECT_FALSE(push.IsFast());
+  EXPECT_TRUE(push.TakeTrial());
+  EXPECT_FALSE(push.TakeTrial());
 }
 
 TEST_F(ValueWriterTest, BodysFailedPartAborts) {
