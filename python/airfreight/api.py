@@ -87,8 +87,8 @@ def put_stream(file: Any, name: str | None = None, *, context: Any = None) -> Re
         try:
             _copy(file, writer)
             return writer.finish(summary=f"bytes · {human_bytes(writer.tell())}")
-        except BaseException:
-            writer.abandon()
+        except BaseException as error:
+            writer.abandon(hurry=not isinstance(error, Exception))
             raise
 
     core = runtime.freight()

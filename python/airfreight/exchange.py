@@ -331,9 +331,9 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
             return sinks[0].finish(
                 rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
             )
-        except BaseException:
+        except BaseException as error:
             for sink in sinks:
-                sink.abandon()
+                sink.abandon(hurry=not isinstance(error, Exception))
             raise
 
     return with_core(write, address)

@@ -401,3 +401,27 @@ def test_what_botocore_raises_is_none_of_a_tasks_business(
     monkeypatch.setitem(sys.modules, "botocore.session", module)
     assert connections.borrowed("nope") is None
     assert "LookupError" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("raised", "hurry"), [(RuntimeError, False), (KeyboardInterrupt, True), (SystemExit, True)]
+)
+def test_an_upload_is_given_up_in_a_hurry_when_the_task_is_told_to_end(
+    box: Box, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException], *, hurry: bool
+) -> None:
+    hurries = []
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise raised
+
+    sink = SimpleNamespace(
+        write=fail, finish=fail, abandon=lambda *, hurry: hurries.append(hurry), tell=lambda: 0
+    )
+    monkeypatch.setattr(exchange, "open_writer", lambda *_: sink)
+    monkeypatch.setattr(
+        "airfreight.api._place",
+        lambda *_: (None, exchange.Address("sales", RUN, "extract", None)),
+    )
+    with pytest.raises(raised):
+        airfreight.put_stream(io.BytesIO(b"x"))
+    assert hurries == [hurry]

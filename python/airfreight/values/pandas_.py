@@ -385,10 +385,10 @@ def _write(
                 entry[_BLOCKS_KEY] = base64.b64encode(sink.seal_blocks())
             writer.add_key_value_metadata(entry)
         writer.close()
-    except BaseException:
+    except BaseException as error:
         # What the writer still writes when it is closed, be it by the garbage collector, is for
         # nobody.
-        sink.abandon()
+        sink.abandon(hurry=not isinstance(error, Exception))
         with contextlib.suppress(Exception):
             writer.close()
         raise
