@@ -316,27 +316,30 @@ def _document_or_json(value: Any) -> tuple[Codec, Payload]:
 
 def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
     """Encodes a value, which may be on its way to the store while it is encoded."""
+    sinks: list[Writer] = []
+    cores: list[Freight] = []
 
-    def write(core: Freight) -> str:
-        sinks: list[Writer] = []
+    def new_sink() -> Writer:
+        # Not before: a value that is refused needs no core.
+        cores.append(runtime.freight())
+        sinks.append(open_writer(cores[0], codec, coordinate, address))
+        return sinks[0]
 
-        def new_sink() -> Writer:
-            sinks.append(open_writer(core, codec, coordinate, address))
-            return sinks[0]
-
-        try:
-            payload = codec.encode(value, settings().compression, new_sink)
-            if not sinks:
-                return _put(core, payload, coordinate, address, *_names(codec))
-            return sinks[0].finish(
-                rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
-            )
-        except BaseException as error:
-            for sink in sinks:
-                sink.abandon(hurry=not isinstance(error, Exception))
-            raise
-
-    return with_core(write, address)
+    try:
+        payload = codec.encode(value, settings().compression, new_sink)
+        if not sinks:
+            return put(payload, coordinate, address, *_names(codec))
+        return sinks[0].finish(
+            rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
+        )
+    except BaseException as error:
+        for sink in sinks:
+            sink.abandon(hurry=not isinstance(error, Exception))
+        if cores and runtime.borrow(error, cores[0]):
+            return _write(codec, value, coordinate, address)
+        if isinstance(error, Error):
+            name_place(error, address)
+        raise
 
 
 def with_core(call: Callable[[Freight], _T], address: Address) -> _T:
