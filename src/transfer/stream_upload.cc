@@ -219,7 +219,9 @@ void StreamUpload::Work() {
   std::unique_lock lock(mutex_);
   for (;;) {
     ++idle_;
-    work_.wait(lock, [this] { return ended_ || !queue_.empty(); });
+    // Not wait(): GCC 12's is GLIBCXX_3.4.30, younger than what the wheel's platform promises
+    // (manylinux_2_34). A thread that has had nothing to do for an hour ends.
+    work_.wait_for(lock, std::chrono::hours(1), [this] { return ended_ || !queue_.empty(); });
     --idle_;
     if (queue_.empty()) return;
     Part part = std::move(queue_.front());
