@@ -29,6 +29,7 @@
 #include "airfreight/reference.h"
 #include "airfreight/store.h"
 #include "base/crc32c.h"
+#include "base/digest.h"
 #include "base/fork_local.h"
 #include "calls.h"
 #include "streams.h"
@@ -302,6 +303,12 @@ NB_MODULE(_core, module) {
   using namespace airfreight;  // NOLINT(google-build-using-namespace): the module is this
                                // namespace.
   module.doc() = "The native core of Airfreight.";
+
+  // OpenSSL sets itself up at its first use, and finds each algorithm once, under locks that know
+  // nothing of forks: a child that is forked in that moment waits for them for ever. The module is
+  // loaded where a fork waits for its end (`airfreight._imports`), so that it happens here.
+  (void)Sha256({});
+  (void)HmacSha256({}, {});
   // A forked child that exits in good order has frames of threads that it does not have; what they
   // hold is no leak, and no news for a task's log.
   nb::set_leak_warnings(false);
