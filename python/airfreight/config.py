@@ -40,7 +40,8 @@ class Settings:
         threshold: bytes of JSON that stay in the row; 0: none; -1: write as the default backend.
         read_also: URIs of further stores that may be read.
         digest: "crc32c" or "sha256".
-        compression: of Parquet: "snappy", "zstd", "lz4" or "none".
+        compression: of tables: "snappy", "zstd", "lz4" or "none".
+        format: of tables: "parquet" or "arrow".
         timeout: seconds for which a request that fails is tried again.
         max_object_bytes: 0: no limit of ours.
         transfer_memory: bytes that transfers may hold; 0: by what the machine has.
@@ -55,6 +56,7 @@ class Settings:
     read_also: tuple[str, ...] = ()
     digest: str = "crc32c"
     compression: str = "snappy"
+    format: str = "parquet"
     timeout: float = 60.0
     max_object_bytes: int = 0
     transfer_memory: int = 0
@@ -173,6 +175,7 @@ def _parse(
             read_also=read_also,
             digest=values.get("digest", "crc32c"),
             compression=values.get("compression", "snappy"),
+            format=values.get("format", "parquet"),
             timeout=float(values.get("timeout", "60")),
             max_object_bytes=int(values.get("max_object_bytes", "0")),
             transfer_memory=int(values.get("transfer_memory", "0")),

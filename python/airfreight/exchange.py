@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airfreight._core import Coordinate, Freight, Reader, Writer
-    from airfreight.values import Codec
+    from airfreight.values import Codec, Form
 
 _T = TypeVar("_T")
 
@@ -160,7 +160,7 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     with loading:
         from airfreight.values import document
 
-    encoder = document.Encoder(_leaf, compression=settings().compression)
+    encoder = document.Encoder(_leaf, options=_options())
     try:
         encoded = encoder.encode(value)
         # The rows of Airflow 2 are bytes, which have no validator of depth.
@@ -260,7 +260,9 @@ def _serde_text(row: Any, cls: type) -> str:
 
 
 def _offload(codec: Codec, payload: Payload, address: Address) -> Any:
-    return _row(json.loads(put(payload, address.coordinate(), address, *_names(codec))))
+    return _row(
+        json.loads(put(payload, address.coordinate(), address, *_names(codec, payload.form)))
+    )
 
 
 def store(value: Any, coordinate: Coordinate, address: Address) -> str:
@@ -274,7 +276,7 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
     if codec is not None:
         return _write(codec, value, coordinate, address)
     codec, payload = _document_or_json(value)
-    return put(payload, coordinate, address, *_names(codec))
+    return put(payload, coordinate, address, *_names(codec, payload.form))
 
 
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
@@ -283,11 +285,16 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     for value, coordinate, address in items:
         codec = values.for_value(value)
         if codec is not None:
-            payload = codec.encode(value, settings().compression, values.new_sink)
+            payload = codec.encode(value, _options(), values.new_sink)
         else:
             codec, payload = _document_or_json(value)
         attempt = _attempt(address)
-        fields = (*_names(codec), payload.rows, payload.summary, list(payload.columns))
+        fields = (
+            *_names(codec, payload.form),
+            payload.rows,
+            payload.summary,
+            list(payload.columns),
+        )
         body: Any = payload.body
         prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
     core = runtime.freight()
@@ -308,7 +315,7 @@ def _document_or_json(value: Any) -> tuple[Codec, Payload]:
     if text is not None:
         return json_, json_.payload(value, text)
     try:
-        encoded = document.Encoder(_leaf, compression=settings().compression).encode(value)
+        encoded = document.Encoder(_leaf, options=_options()).encode(value)
     except document.Unsupported as error:
         raise error.as_type_error() from None
     return cast("Codec", document), document.payload(value, encoded)
@@ -319,16 +326,16 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
     sinks: list[Writer] = []
     cores: list[Freight] = []
 
-    def new_sink() -> Writer:
+    def new_sink(form: Form | None = None, /) -> Writer:
         # Not before: a value that is refused needs no core.
         cores.append(runtime.freight())
-        sinks.append(open_writer(cores[0], codec, coordinate, address))
+        sinks.append(open_writer(cores[0], codec, coordinate, address, form))
         return sinks[0]
 
     try:
-        payload = codec.encode(value, settings().compression, new_sink)
+        payload = codec.encode(value, _options(), new_sink)
         if not sinks:
-            return put(payload, coordinate, address, *_names(codec))
+            return put(payload, coordinate, address, *_names(codec, payload.form))
         return sinks[0].finish(
             rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
         )
@@ -351,9 +358,15 @@ def with_core(call: Callable[[Freight], _T], address: Address) -> _T:
         raise
 
 
-def open_writer(core: Freight, codec: Codec, coordinate: Coordinate, address: Address) -> Writer:
+def open_writer(
+    core: Freight,
+    codec: Codec,
+    coordinate: Coordinate,
+    address: Address,
+    form: Form | None = None,
+) -> Writer:
     """Opens an object for writing. Whoever does not finish it has to abandon it."""
-    kind, extension, content_type = _names(codec)
+    kind, extension, content_type = _names(codec, form)
     attempt = _attempt(address)
     return core.open(
         coordinate,
@@ -365,8 +378,15 @@ def open_writer(core: Freight, codec: Codec, coordinate: Coordinate, address: Ad
     )
 
 
-def _names(codec: Codec) -> tuple[str, str, str]:
+def _names(codec: Codec, form: Form | None = None) -> tuple[str, str, str]:
+    if form is not None:
+        return codec.TYPE, form.extension, form.content_type
     return codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
+
+
+def _options() -> values.Options:
+    current = settings()
+    return values.Options(compression=current.compression, format=current.format)
 
 
 def _attempt(address: Address) -> task.Attempt:
@@ -719,10 +739,11 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
     uri = fields.get("uri")
     if not isinstance(kind, str) or not isinstance(uri, str):
         return  # The core says which field is wrong.
-    extension = values.extension(kind)
-    if extension is not None and not uri.endswith(f".{extension}"):
+    extensions = values.extensions(kind)
+    if extensions and not uri.endswith(tuple(f".{extension}" for extension in extensions)):
         wrong = ForgedError(
-            f"the row says that the object is a {kind}, and its name does not end in .{extension}"
+            f"the row says that the object is a {kind}, and its name does not end in "
+            f".{' or .'.join(extensions)}"
         )
     elif not uri.startswith(f"{fields['_xcom_backend']}://"):
         wrong = ForgedError(

@@ -120,8 +120,17 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "snappy",
         "zstd",
-        "Compression of Parquet.",
+        "Compression of tables.",
         choices=("snappy", "zstd", "lz4", "none"),
+    ),
+    _option(
+        "format",
+        "string",
+        "parquet",
+        "arrow",
+        "Format of tables: parquet, which is the smaller one and which most tools read, or arrow "
+        "(files of Arrow IPC), which is the faster one.",
+        choices=("parquet", "arrow"),
     ),
     _option(
         "timeout",

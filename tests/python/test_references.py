@@ -536,9 +536,9 @@ def test_the_table_of_extensions_is_what_the_codecs_have() -> None:
     for kind in values._BY_TYPE:
         codec = values.for_type(kind)
         assert codec is not None
-        assert values.extension(kind) == codec.EXTENSION
-    assert values.extension(exchange.SERDE_TYPE) == "json"
-    assert values.extension("of another release") is None
+        assert values.extensions(kind)[0] == codec.EXTENSION
+    assert values.extensions(exchange.SERDE_TYPE) == ("json",)
+    assert values.extensions("of another release") == ()
 
 
 @pytest.mark.parametrize("kind", ["pandas.DataFrame", "numpy.ndarray", "document"])

@@ -41,6 +41,7 @@ WRONG = {
     "read_also": ["s3://ok/x, nonsense"],
     "digest": ["md5"],
     "compression": ["gzip"],
+    "format": ["csv", "feather"],
     "timeout": ["0", "-1", "soon", "nan", "inf", "1e9", "1_0", "+10"],
     "max_object_bytes": ["-1", "1e9", "1_0", "+10", str(10**23)],
     "s3_addressing_style": ["dns"],
@@ -91,6 +92,7 @@ def test_defaults() -> None:
     assert declared["timeout"] == f"{parsed.timeout:g}"
     assert declared["digest"] == parsed.digest
     assert declared["compression"] == parsed.compression
+    assert declared["format"] == parsed.format
 
 
 def test_store_settings_reach_the_core_under_its_names() -> None:

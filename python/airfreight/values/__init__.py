@@ -13,11 +13,45 @@ from airfreight._imports import loading
 from airfreight.errors import UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from typing_extensions import Buffer
 
     from airfreight._core import Sink, Writer
+
+
+class Options(NamedTuple):
+    """What the settings say on formats. Codecs take what their format knows.
+
+    Attributes:
+        compression: "snappy", "zstd", "lz4" or "none".
+        format: of tables: "parquet" or "arrow" (the file format of Arrow IPC).
+    """
+
+    compression: str = "snappy"
+    format: str = "parquet"
+
+
+DEFAULTS = Options()
+
+
+class Form(NamedTuple):
+    """What an object is called and said to be.
+
+    Attributes:
+        extension: of its key.
+        content_type: of the object.
+    """
+
+    extension: str
+    content_type: str
+
+
+class NewSink(Protocol):
+    """Opens what a codec writes to."""
+
+    def __call__(self, form: Form | None = None, /) -> Sink | Writer:
+        """A sink for an object of this form; None: the codec's own."""
 
 
 class Payload(NamedTuple):
@@ -30,12 +64,14 @@ class Payload(NamedTuple):
         rows: for tabular values.
         summary: one line for people: types and sizes, no contents.
         columns: label and dtype of each column.
+        form: of the object where it is another than the codec's own and the body no sink.
     """
 
     body: Sink | Writer | Sequence[Buffer]
     summary: str
     rows: int | None = None
     columns: Sequence[tuple[str, str]] = ()
+    form: Form | None = None
 
 
 class Codec(Protocol):
@@ -48,13 +84,12 @@ class Codec(Protocol):
     #: Content type of its objects.
     CONTENT_TYPE: str
 
-    def encode(
-        self, value: Any, compression: str, new_sink: Callable[[], Sink | Writer], /
-    ) -> Payload:
+    def encode(self, value: Any, options: Options, new_sink: NewSink, /) -> Payload:
         """Encodes a value. TypeError when it can't be kept exactly, naming the place.
 
-        `compression` is for codecs whose format has one, `new_sink` for those that write: they call
-        it at most once, when nothing can be refused any more, and return it as the body.
+        `options` is for codecs whose format has some, `new_sink` for those that write: they call it
+        at most once, when nothing can be refused any more, and return what it gave as the body. A
+        codec with a second form says there which it is; its readers go by the bytes.
         """
 
     def decode(self, data: memoryview) -> Any:
@@ -70,20 +105,20 @@ _BY_CLASS = {
 }
 _BY_TYPE = {
     "bytes": "binary",
-    "json": "json_",
     "document": "document",
+    "json": "json_",
     "numpy.ndarray": "numpy_",
     "pandas.DataFrame": "pandas_",
 }
-# Type -> extension of its objects, as the modules have them: to check a row against the name of its
-# object takes no library. Airflow's serializer gives text, which has no codec.
+# Type -> extensions of its objects, first the one of the module: to check a row against the name of
+# its object takes no library. Airflow's serializer gives text, which has no codec.
 _EXTENSIONS = {
-    "bytes": "bin",
-    "json": "json",
-    "document": "json",
-    "numpy.ndarray": "npy",
-    "pandas.DataFrame": "parquet",
-    "airflow.serde": "json",
+    "airflow.serde": ("json",),
+    "bytes": ("bin",),
+    "document": ("json",),
+    "json": ("json",),
+    "numpy.ndarray": ("npy",),
+    "pandas.DataFrame": ("parquet",),
 }
 
 
@@ -108,12 +143,12 @@ def for_type(name: str) -> Codec | None:
     return _load(module) if module is not None else None
 
 
-def extension(kind: str) -> str | None:
-    """The extension of the objects of an `_xcom_type`; None when this release has none."""
-    return _EXTENSIONS.get(kind)
+def extensions(kind: str) -> tuple[str, ...]:
+    """The extensions that objects of an `_xcom_type` may have; none when this release has none."""
+    return _EXTENSIONS.get(kind, ())
 
 
-def embed(value: Any, compression: str) -> tuple[str, bytes] | None:
+def embed(value: Any, options: Options) -> tuple[str, bytes] | None:
     """A value that has a codec, for a document that holds it: the codec's type and bytes.
 
     Raises:
@@ -122,13 +157,13 @@ def embed(value: Any, compression: str) -> tuple[str, bytes] | None:
     codec = for_value(value)
     if codec is None:
         return None
-    body: Any = codec.encode(value, compression, new_sink).body
+    body: Any = codec.encode(value, options, new_sink).body
     if hasattr(body, "getvalue"):
         return codec.TYPE, body.getvalue()
     return codec.TYPE, b"".join(body)
 
 
-def new_sink() -> Sink:
+def new_sink(_form: Form | None = None, /) -> Sink:
     """A sink that keeps what is written to it."""
     with loading:
         from airfreight._core import Sink

@@ -11,7 +11,7 @@ EXTENSION = "bin"
 CONTENT_TYPE = "application/octet-stream"
 
 
-def encode(value: bytes, _compression: str = "", _new_sink: Any = None, /) -> Payload:
+def encode(value: bytes, _options: Any = None, _new_sink: Any = None, /) -> Payload:
     """Encodes without a copy."""
     return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))}")
 

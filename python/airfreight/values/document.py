@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from airfreight._imports import loading
 from airfreight.errors import Error, NewerFormatError
 from airfreight.reference import Reference
-from airfreight.values import Payload, class_name, embed, for_type, human_bytes
+from airfreight.values import Options, Payload, class_name, embed, for_type, human_bytes
 from airfreight.values.json_ import (
     MARKERS,
     MAX_DEPTH,
@@ -82,15 +82,15 @@ class Encoder:
         leaves: how many objects were left to the leaf serializer.
         levels: of JSON, the deepest place.
 
-    `leaf` serializes objects of other classes. `compression` is for values that have a codec of
-    their own (frames, arrays); None: these are refused, as where a frame's own metadata is encoded.
+    `leaf` serializes objects of other classes. `options` is for values that have a codec of their
+    own (frames, arrays); None: these are refused, as where a frame's own metadata is encoded.
 
     Threads: one value, one thread. Blocking: never. Errors: Unsupported, with the place.
     """
 
-    def __init__(self, leaf: Leaf | None = None, *, compression: str | None = None) -> None:
+    def __init__(self, leaf: Leaf | None = None, *, options: Options | None = None) -> None:
         self._leaf = leaf
-        self._compression = compression
+        self._options = options
         self._depth = 0
         self.tagged = False
         self.leaves = 0
@@ -142,9 +142,9 @@ class Encoder:
             scalar = _numpy_scalar(value)
             if scalar is not None:
                 return self._tag("~numpy", scalar)
-        if self._compression is not None:
+        if self._options is not None:
             try:
-                embedded = embed(value, self._compression)
+                embedded = embed(value, self._options)
             except TypeError as error:
                 raise Unsupported(kind, message=str(error).removeprefix("value")) from error
             if embedded is not None:
@@ -217,7 +217,7 @@ class Encoder:
         return error
 
 
-def encode(value: Any, _compression: str = "", _new_sink: Any = None, /) -> Payload:
+def encode(value: Any, _options: Any = None, _new_sink: Any = None, /) -> Payload:
     """Encodes a value without objects that are left to Airflow.
 
     Raises:

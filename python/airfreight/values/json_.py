@@ -163,7 +163,7 @@ def payload(value: Any, text: bytes) -> Payload:
     return Payload(body=(text,), summary=f"{describe(value)} · {human_bytes(len(text))} json")
 
 
-def encode(value: Any, _compression: str = "", _new_sink: Any = None, /) -> Payload:
+def encode(value: Any, _options: Any = None, _new_sink: Any = None, /) -> Payload:
     """Encodes a value that is plain JSON.
 
     Raises:

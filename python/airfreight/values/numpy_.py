@@ -23,9 +23,7 @@ CONTENT_TYPE = "application/x-npy"
 _MAX_HEADER = 1 << 20
 
 
-def encode(
-    value: np.ndarray[Any, Any], _compression: str = "", _new_sink: Any = None, /
-) -> Payload:
+def encode(value: np.ndarray[Any, Any], _options: Any = None, _new_sink: Any = None, /) -> Payload:
     """Encodes; without a copy when the array is contiguous in C or Fortran order.
 
     Raises:

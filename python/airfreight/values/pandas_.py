@@ -24,14 +24,15 @@ import pyarrow.types as is_
 
 from airfreight import values
 from airfreight.errors import InvalidError, NewerFormatError
-from airfreight.values import Payload, document, human_bytes
+from airfreight.values import DEFAULTS, Payload, document, human_bytes
 from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
 from airfreight.values._labels import level_values, pack_index, unpack_index
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airfreight._core import Reader, Sink, Writer
+    from airfreight._core import Reader
+    from airfreight.values import NewSink, Options
 
 
 # What pyarrow itself imports when it first meets pandas has to be there too: see `_imports`.
@@ -68,8 +69,8 @@ _BATCH_BYTES = 64 << 20
 
 def encode(
     value: pd.DataFrame,
-    compression: str = "snappy",
-    new_sink: Callable[[], Sink | Writer] = values.new_sink,
+    options: Options = DEFAULTS,
+    new_sink: NewSink = values.new_sink,
     /,
 ) -> Payload:
     """Encodes a frame into a native sink, which may send it while this goes on.
@@ -81,7 +82,7 @@ def encode(
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
     columns, index_columns, metadata = _plan(value)
     sink = new_sink()
-    _write(value, [*columns, *index_columns], metadata, sink, compression)
+    _write(value, [*columns, *index_columns], metadata, sink, options.compression)
     size = sink.tell()
     labels = [
         (_label(label), describe(column))
