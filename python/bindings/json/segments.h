@@ -1,0 +1,99 @@
+#pragma once
+
+/// \file
+/// \brief Bytes that are written once and never copied as a whole.
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "python.h"
+
+namespace airfreight::json {
+
+/// Text that grows: gathered in memory that stays in the processor's cache, and cut into `bytes`.
+///
+/// Threads: one, with the GIL. Ownership: of all segments until `Finish`. Errors: want of memory,
+/// which `Finish` tells.
+class Segments {
+ public:
+  /// A segment. What a store is sent at once is larger; what fits into a cache near the processor
+  /// is not.
+  static constexpr size_t kSize = size_t{256} << 10;
+
+  void Append(std::string_view text) {
+    if (text.size() <= room()) {
+      std::memcpy(at_, text.data(), text.size());
+      at_ += text.size();
+    } else {
+      AppendSlowly(text);
+    }
+  }
+
+  size_t size() const { return cut_ + used(); }
+
+  /// The segments as a list of `bytes`; nothing, and an exception, when memory ran out.
+  Ref Finish() {
+    if (used() > 0 || size() == 0) Cut();
+    return failed_ ? (PyErr_NoMemory(), Ref()) : std::move(list_);
+  }
+
+ private:
+  size_t room() const { return static_cast<size_t>(end_ - at_); }
+  size_t used() const { return static_cast<size_t>(at_ - buffer_.get()); }
+
+  void AppendSlowly(std::string_view text) {
+    while (!text.empty()) {
+      if (room() == 0 && !MakeRoom(text.size())) return;
+      const std::string_view part = text.substr(0, room());
+      std::memcpy(at_, part.data(), part.size());
+      at_ += part.size();
+      text.remove_prefix(part.size());
+    }
+  }
+
+  // Most values are small: the memory grows with them, up to a segment.
+  bool MakeRoom(size_t wanted) {
+    if (failed_) return false;
+    const size_t now = used();
+    if (now == kSize) return Cut();
+    size_t capacity = now == 0 ? 1024 : now * 4;
+    if (capacity < now + wanted) capacity = now + wanted;
+    if (capacity > kSize) capacity = kSize;
+    std::unique_ptr<char[]> larger(new (std::nothrow) char[capacity]);
+    if (!larger) return Fail();
+    if (now > 0) std::memcpy(larger.get(), buffer_.get(), now);
+    buffer_ = std::move(larger);
+    at_ = buffer_.get() + now;
+    end_ = buffer_.get() + capacity;
+    return true;
+  }
+
+  bool Cut() {
+    if (failed_) return false;
+    if (!list_) list_ = Ref::Own(PyList_New(0));
+    const Ref segment =
+        Ref::Own(PyBytes_FromStringAndSize(buffer_.get(), static_cast<Py_ssize_t>(used())));
+    if (!list_ || !segment || PyList_Append(list_.get(), segment.get()) != 0) return Fail();
+    cut_ += used();
+    at_ = buffer_.get();
+    return true;
+  }
+
+  bool Fail() {
+    PyErr_Clear();
+    failed_ = true;
+    at_ = end_ = buffer_.get();
+    return false;
+  }
+
+  std::unique_ptr<char[]> buffer_;
+  char* at_ = nullptr;
+  char* end_ = nullptr;
+  Ref list_;
+  size_t cut_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace airfreight::json
