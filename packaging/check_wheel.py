@@ -28,7 +28,15 @@ SYSTEM_LIBRARIES = re.compile(
     r"|libstdc\+\+\.so\.6|libgcc_s\.so\.1|ld-linux.*"
 )
 
-REQUIRED_FILES = ("airfreight/__init__.py", "airfreight/py.typed", "airfreight/_core.pyi")
+#: The core, and JSON alone, which needs none of the core's libraries.
+EXTENSIONS = ("airfreight/_core.abi3.so", "airfreight/_json.abi3.so")
+
+REQUIRED_FILES = (
+    "airfreight/__init__.py",
+    "airfreight/py.typed",
+    "airfreight/_core.pyi",
+    "airfreight/_json.pyi",
+)
 FOREIGN_FILES = re.compile(r"\.(cc|cpp|h|hpp|a|o|pyc|map)$|(^|/)tests?/|(^|/)__pycache__/")
 
 
@@ -94,7 +102,7 @@ def check_licences(archive: zipfile.ZipFile, names: list[str]) -> list[str]:
         if len(texts.get(library, b"")) < 200
     ]
     for name in names:
-        if re.search(r"\.so(\.\d+)*$|\.dylib$", name) and not name.startswith("airfreight/_core."):
+        if re.search(r"\.so(\.\d+)*$|\.dylib$", name) and name not in EXTENSIONS:
             library = re.sub(r"^lib", "", Path(name).name).split("-")[0].split(".")[0].lower()
             if library not in texts:
                 findings.append(f"{name} is bundled without a licence text {library}.txt")
@@ -106,10 +114,9 @@ def check_extension(path: Path) -> list[str]:
     findings = []
     defined = run("nm", "-D", "--defined-only", str(path)).splitlines()
     symbols = [line.split()[-1] for line in defined]
-    if symbols != ["PyInit__core"]:
-        findings.append(
-            f"exports {len(symbols)} symbols, not PyInit__core alone: {symbols[:4]} ..."
-        )
+    init = f"PyInit_{path.name.partition('.')[0]}"
+    if symbols != [init]:
+        findings.append(f"exports {len(symbols)} symbols, not {init} alone: {symbols[:4]} ...")
     # A shared object links with holes in it: Python's own symbols are filled in at load time.
     missing = re.findall(r"\S*10airfreight\S*", run("nm", "-D", "--undefined-only", str(path)))
     if missing:
@@ -143,17 +150,22 @@ def main() -> int:
         glibc = (int(major), int(minor))
         findings = check_names(arguments.wheel, names, glibc, repaired=not arguments.unrepaired)
         findings += check_metadata(archive, names)
-        extensions = [name for name in names if re.fullmatch(r"airfreight/_core\..*so", name)]
-        if extensions != ["airfreight/_core.abi3.so"]:
-            findings.append(f"extensions {extensions}, not airfreight/_core.abi3.so alone")
+        extensions = sorted(name for name in names if re.fullmatch(r"airfreight/[^/]+\.so", name))
+        if extensions != sorted(EXTENSIONS):
+            findings.append(f"extensions {extensions}, not {sorted(EXTENSIONS)}")
         else:
-            extension = archive.read(extensions[0])
             findings += check_licences(archive, names)
-            if extension.startswith(b"\x7fELF"):
-                with tempfile.TemporaryDirectory() as folder:
-                    findings += check_extension(Path(archive.extract(extensions[0], folder)))
-            sizes = [arguments.wheel.stat().st_size / 1e6, len(extension) / 1e6]
-            print(f"{arguments.wheel.name}: {sizes[0]:.2f} MB, its extension {sizes[1]:.2f} MB")
+            with tempfile.TemporaryDirectory() as folder:
+                for name in extensions:
+                    path = Path(archive.extract(name, folder))
+                    if path.read_bytes().startswith(b"\x7fELF"):
+                        findings += [f"{path.name}: {one}" for one in check_extension(path)]
+            sizes = ", ".join(
+                f"{Path(name).name} {archive.getinfo(name).file_size / 1e6:.2f} MB"
+                for name in extensions
+            )
+            size = arguments.wheel.stat().st_size / 1e6
+            print(f"{arguments.wheel.name}: {size:.2f} MB ({sizes})")
 
     for finding in findings:
         print(f"{arguments.wheel.name}: {finding}", file=sys.stderr)

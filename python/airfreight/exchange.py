@@ -120,17 +120,16 @@ def pack(value: Any, address: Address) -> Any:
         _require(address, value)
         return _row(json.loads(_write(codec, value, address.coordinate(), address)))
 
-    kind = json_.classify(value)
-    text = json_.dump(value) if kind else None
+    text = json_.text_of(value)
     if text is not None:
         # The rows of Airflow 2 are bytes, which keep any number and have no validator of depth.
-        stays = kind is Kind.PLAIN or ROWS_ARE_BYTES
-        small = len(text) <= current.threshold or bool(address.missing())
+        stays = text.kind is Kind.PLAIN or ROWS_ARE_BYTES
+        small = text.size <= current.threshold or bool(address.missing())
         if small and stays:
             # Airflow 3's serializer rebuilds values of exactly these types as they are, which would
             # cost as much as our look at them did.
             return _keep(_default(value) if ROWS_ARE_BYTES else value, address)
-        if not small or kind is Kind.DEEP:
+        if not small or text.kind is Kind.DEEP:
             _require(address, value)
             return _offload(json_, json_.payload(value, text), address)
     return _pack_document(value, address, current.threshold)
@@ -311,7 +310,7 @@ def _document_or_json(value: Any) -> tuple[Codec, Payload]:
     with loading:
         from airfreight.values import document
 
-    text = json_.dump(value) if json_.classify(value) else None
+    text = json_.text_of(value)
     if text is not None:
         return json_, json_.payload(value, text)
     try:

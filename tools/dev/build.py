@@ -52,8 +52,9 @@ def sanitized_package() -> Path:
     package = BUILD / "asan" / "package"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "python" / "airfreight", package / "airfreight")
-    (extension,) = (BUILD / "asan" / "python" / "bindings").glob("_core.*.so")
-    shutil.copy(extension, package / "airfreight")
+    for name in ("_core", "_json"):
+        (extension,) = (BUILD / "asan" / "python" / "bindings").glob(f"{name}.*.so")
+        shutil.copy(extension, package / "airfreight")
     return package
 
 
@@ -73,7 +74,7 @@ def sanitizer_environment(package: Path) -> dict[str, str]:
 
 
 def bindings() -> None:
-    """Compile the Python extension as developers do: with warnings as errors, which no wheel is."""
+    """Compile the extensions as developers do: with warnings as errors, which no wheel is."""
     folder = BUILD / "bindings"
     python = BUILD / "wheel-tools" / "bin" / "python"  # Has nanobind, after a wheel was built.
     run(
@@ -81,4 +82,4 @@ def bindings() -> None:
          "-DAIRFREIGHT_BUILD_TESTS=OFF", f"-DPython_EXECUTABLE={python}"],
         quiet=True,
     )  # fmt: skip
-    run(["cmake", "--build", folder, "--target", "_core"], quiet=True)
+    run(["cmake", "--build", folder, "--target", "_core", "_json"], quiet=True)

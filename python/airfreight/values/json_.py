@@ -3,19 +3,20 @@
 Exactly these types: `str` without NUL and lone surrogates, `int` of 64 bits, finite `float`,
 `bool`, `None`, `list` of them, `dict` of them with `str` keys that are no marker of Airflow's or
 ours. Everything else is a document.
+
+`airfreight._json` (python/bindings/json) does the work; it has the same limits and markers.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airfreight import _json
 from airfreight.values import Payload, human_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
 
 TYPE = "json"
 EXTENSION = "json"
@@ -52,15 +53,6 @@ MAX_INT = 2**64 - 1
 #: decimals, gives the digits back without one: an `int` for Python.
 MAX_ROW_FLOAT = 1e16
 
-_ALWAYS = frozenset((str, bool, type(None)))
-_SCALARS = _ALWAYS | {int, float}
-_ALL = _SCALARS | {list, dict}
-
-
-_ENCODER = json.JSONEncoder(
-    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
-)
-
 
 class Kind(IntEnum):
     """What kind of JSON a value is, from worst to best."""
@@ -75,92 +67,35 @@ class Kind(IntEnum):
     PLAIN = 3
 
 
-def classify(value: Any) -> Kind:
-    """Tells the kind of JSON from types and numbers; texts are looked at by `encode`."""
-    return _classify((value,), 0)
+class Text(NamedTuple):
+    """The JSON text of a value.
+
+    Attributes:
+        kind: of JSON.
+        segments: the text, compact, in UTF-8.
+    """
+
+    kind: Kind
+    segments: Sequence[bytes]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the text."""
+        return sum(map(len, self.segments))
 
 
-def _classify(items: Collection[Any], depth: int) -> Kind:
-    # Sets of types are made at the speed of C; most lists and dicts need no more than that.
-    kinds = set(map(type, items))
-    if kinds <= _ALWAYS:
-        return Kind.PLAIN
-    if not kinds <= _ALL:
-        return Kind.NOT
-    worst = Kind.PLAIN
-    if int in kinds:
-        numbers = items if len(kinds) == 1 else [item for item in items if type(item) is int]
-        if min(numbers) < MIN_INT or max(numbers) > MAX_INT:
-            return Kind.NOT
-    if float in kinds:
-        worst = _classify_floats(
-            items if len(kinds) == 1 else [item for item in items if type(item) is float]
-        )
-        if worst is Kind.NOT:
-            return worst
-    if kinds <= _SCALARS:
-        return worst
-    depth += 1
-    if depth > ROW_DEPTH:
-        if depth > MAX_DEPTH:
-            return Kind.NOT
-        worst = Kind.DEEP
-    for item in items:
-        kind = type(item)
-        if kind is dict:
-            if not item:
-                continue
-            if set(map(type, item)) != {str} or not MARKERS.isdisjoint(item):
-                return Kind.NOT
-            found = _classify(item.values(), depth)
-        elif kind is list:
-            found = _classify(item, depth)
-        else:
-            continue
-        if found < worst:
-            if found is Kind.NOT:
-                return found
-            worst = found
-    return worst
+_KINDS = tuple(Kind)
 
 
-def _classify_floats(floats: Collection[float]) -> Kind:
-    # A sum is not finite when an item is not (or when it overflows: then each is looked at).
-    if not math.isfinite(sum(floats)) and not all(map(math.isfinite, floats)):
-        return Kind.NOT
-    if min(floats) <= -MAX_ROW_FLOAT or max(floats) >= MAX_ROW_FLOAT:
-        return Kind.FLOATS
-    if 0.0 in floats and any(item == 0 and math.copysign(1, item) < 0 for item in floats):
-        return Kind.FLOATS  # jsonb has no negative zero.
-    return Kind.PLAIN
+def text_of(value: Any) -> Text | None:
+    """The text of a value that is plain JSON; None for all others. One pass, in C++."""
+    found = _json.encode(value)
+    return None if found is None else Text(_KINDS[found[0]], found[1])
 
 
-def dump(value: Any) -> bytes | None:
-    """The compact text of what `classify` found to be JSON; None when a text in it is not."""
-    text = _ENCODER.encode(value)
-    # An escaped NUL, or a backslash and the letters: only then is a closer look worth its time.
-    if "\\u0000" in text and _has_nul(value):
-        return None
-    try:
-        return text.encode()
-    except UnicodeEncodeError:  # A lone surrogate.
-        return None
-
-
-def _has_nul(value: Any) -> bool:
-    kind = type(value)
-    if kind is str:
-        return "\x00" in value
-    if kind is list:
-        return any(map(_has_nul, value))
-    if kind is dict:
-        return any(map(_has_nul, value)) or any(map(_has_nul, value.values()))
-    return False
-
-
-def payload(value: Any, text: bytes) -> Payload:
+def payload(value: Any, text: Text) -> Payload:
     """The payload of a value whose text is made already."""
-    return Payload(body=(text,), summary=f"{describe(value)} · {human_bytes(len(text))} json")
+    return Payload(text.segments, summary=f"{describe(value)} · {human_bytes(text.size)} json")
 
 
 def encode(value: Any, _options: Any = None, _new_sink: Any = None, /) -> Payload:
@@ -169,15 +104,15 @@ def encode(value: Any, _options: Any = None, _new_sink: Any = None, /) -> Payloa
     Raises:
         TypeError: it is not.
     """
-    text = dump(value) if classify(value) else None
+    text = text_of(value)
     if text is None:
         raise TypeError(f"value of type {type(value).__name__} is not plain JSON")
     return payload(value, text)
 
 
 def decode(data: memoryview) -> Any:
-    """Decodes JSON text."""
-    return json.loads(str(data, "utf-8"))
+    """Decodes JSON text. ValueError, with the place in bytes, when it is none."""
+    return _json.decode(data)
 
 
 def describe(value: Any) -> str:

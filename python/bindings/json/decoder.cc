@@ -214,6 +214,11 @@ PyObject* Decode(std::string_view text, PyObject* untag) {
     return PyErr_Format(PyExc_ValueError, "not JSON: %s at byte %zu", reader.error(),
                         reader.offset());
   }
+  if (PyErr_ExceptionMatches(PyExc_UnicodeDecodeError) != 0) {
+    // Its own position is one within the string.
+    PyErr_Format(PyExc_ValueError, "not JSON: the string that ends at byte %zu is not UTF-8",
+                 reader.offset());
+  }
   return nullptr;
 }
 
