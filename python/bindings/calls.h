@@ -29,9 +29,20 @@ inline ByteView View(const BytesLike& bytes) {
   return std::as_bytes(std::span(bytes.data(), bytes.size()));
 }
 
+// A module of Python's, in each call: what is imported already is found without the import
+// machinery, which takes longer than all else that a call needs.
+inline nb::object Module(const char* name) {
+  const nb::object key = nb::steal(PyUnicode_InternFromString(name));
+  if (key.is_valid()) {
+    if (PyObject* found = PyImport_GetModule(key.ptr())) return nb::steal(found);
+  }
+  PyErr_Clear();
+  return nb::module_::import_(name);
+}
+
 // The exception that `airfreight.errors.from_core` makes of an error.
 inline nb::object Exception(const Error& error) {
-  return nb::module_::import_("airfreight.errors")
+  return Module("airfreight.errors")
       .attr("from_core")(ErrorCodeName(error.code), error.message, error.store, error.key,
                          error.http_status, error.service_code, error.request_id, error.retryable);
 }
@@ -57,7 +68,7 @@ T ValueOrRaise(Result<T> result) {
 template <typename Call>
 auto WithoutGil(Call call) {
   Context context;
-  const nb::object limits = nb::module_::import_("airfreight._limits");
+  const nb::object limits = Module("airfreight._limits");
   if (const nb::object left = limits.attr("remaining")(); !left.is_none()) {
     context.deadline =
         Context::Clock::now() + std::chrono::duration_cast<Context::Clock::duration>(

@@ -13,6 +13,9 @@ void AppendUnit(unsigned unit, std::string* out) {
   fmt::format_to(std::back_inserter(*out), "\\u{:04x}", unit);
 }
 
+// Of ASCII; most names are nothing else.
+bool StandsForItself(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
+
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes the digits that `text` begins with off it.
@@ -35,6 +38,11 @@ bool TakeOne(char c, std::string_view* text) {
 void AppendJsonString(std::string_view text, std::string* out) {
   *out += '"';
   for (size_t pos = 0; pos < text.size();) {
+    size_t end = pos;
+    while (end < text.size() && StandsForItself(text[end])) ++end;
+    out->append(text, pos, end - pos);
+    pos = end;
+    if (pos == text.size()) break;
     const size_t length = Utf8LengthAt(text, pos);
     const char32_t code = length == 0 ? U'\uFFFD' : Utf8CodePointAt(text, pos, length);
     pos += length == 0 ? 1 : length;
@@ -63,9 +71,7 @@ void AppendJsonString(std::string_view text, std::string* out) {
       default:
         break;
     }
-    if (code >= 0x20 && code < 0x7F) {
-      *out += static_cast<char>(code);
-    } else if (code < 0x10000) {
+    if (code < 0x10000) {
       AppendUnit(static_cast<unsigned>(code), out);
     } else {
       const auto offset = static_cast<unsigned>(code) - 0x10000;

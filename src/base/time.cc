@@ -81,10 +81,20 @@ std::string FormatIso8601(int64_t unix_seconds) {
                      t.minute, t.second);
 }
 
+// Written out, because every request has one in it.
 std::string FormatBasicIso8601(int64_t unix_seconds) {
   const Civil t = ToCivil(unix_seconds);
-  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", t.year, t.month, t.day, t.hour, t.minute,
-                     t.second);
+  std::string text = "yyyymmddThhmmssZ";
+  const auto write = [&text](size_t end, size_t digits, int64_t number) {
+    for (; digits > 0; --digits, number /= 10) text[--end] = static_cast<char>('0' + number % 10);
+  };
+  write(4, 4, t.year);
+  write(6, 2, t.month);
+  write(8, 2, t.day);
+  write(11, 2, t.hour);
+  write(13, 2, t.minute);
+  write(15, 2, t.second);
+  return text;
 }
 
 std::string FormatHttpDate(int64_t unix_seconds) {

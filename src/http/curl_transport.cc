@@ -241,6 +241,12 @@ int SeekCallback(void* user, curl_off_t offset, int origin) {
   return done ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL;
 }
 
+// What would end a field, or the text that libcurl is given.
+bool HasBreak(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return c == '\r' || c == '\n' || c == '\0'; });
+}
+
 /// Sets options until one fails, and remembers that.
 class Options {
  public:
@@ -269,15 +275,16 @@ Result<Slist> MakeFields(const HttpRequest& request) {
   // libcurl adds `Expect: 100-continue` to large uploads by itself: a second lost on each where a
   // server does not know it, and worse behind proxies (aws/aws-cli#1116, cloudflare/workerd#6845).
   bool done = append("Expect:") && append("Accept:");
+  std::string line;
   for (const auto& [name, value] : request.headers) {
-    constexpr std::string_view kBreaks("\r\n\0", 3);
-    if (name.empty() || name.find_first_of(kBreaks) != std::string::npos ||
-        value.find_first_of(kBreaks) != std::string::npos) {
+    if (name.empty() || HasBreak(name) || HasBreak(value)) {
       return Fail(ErrorCode::kInvalid, "a header of the request holds a line break or a NUL");
     }
     // "Name:" would remove a field, "Name;" sends it empty (CURLOPT_HTTPHEADER).
-    done = done &&
-           append(value.empty() ? fmt::format("{};", name) : fmt::format("{}: {}", name, value));
+    line = name;
+    line += value.empty() ? ";" : ": ";
+    line += value;
+    done = done && append(line);
   }
   // libcurl would call a body that it is given in one piece a form.
   if (IsJoined(request) && !request.headers.Find("content-type")) {

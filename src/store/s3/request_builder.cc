@@ -239,7 +239,7 @@ bool MayBeUnsigned(Operation operation) {
   return operation == Operation::kPut || operation == Operation::kUploadPart;
 }
 
-HttpRequest Sign(const S3Request& request, const Signer& signer) {
+HttpRequest Sign(const S3Request& request, const Signer& signer, SigningKeys& keys) {
   const Address address =
       Locate(signer.endpoint, signer.addressing_style, signer.bucket, request.key);
 
@@ -266,7 +266,7 @@ HttpRequest Sign(const S3Request& request, const Signer& signer) {
       parts.headers.Set(name, value);
     }
   }
-  http.headers.Set("Authorization", Authorization(parts, signer.credentials, signer.scope));
+  http.headers.Set("Authorization", Authorization(parts, signer.credentials, signer.scope, keys));
 
   http.method = parts.method;
   http.url =

@@ -106,6 +106,6 @@ struct Signer {
 
 /// Signs `host` and `x-amz-*` only: whatever else a request carries may be changed on its way by
 /// proxies and front ends (versity/versitygw#2045, rclone/rclone#6670).
-HttpRequest Sign(const S3Request& request, const Signer& signer);
+HttpRequest Sign(const S3Request& request, const Signer& signer, SigningKeys& keys);
 
 }  // namespace airfreight::s3

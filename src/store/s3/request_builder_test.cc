@@ -23,6 +23,11 @@ Signer Example() {
   return signer;
 }
 
+HttpRequest SignWith(const S3Request& request, const Signer& signer) {
+  SigningKeys keys;
+  return Sign(request, signer, keys);
+}
+
 TEST(BuildPutTest, ConditionsAndMetadataAreHeaders) {
   PutOptions put;
   put.content_type = "text/x";
@@ -58,10 +63,10 @@ TEST(BuildPutTest, AChecksumIsAHeaderOrNothingAndNeverAChunkedCoding) {
   const S3Request request = BuildPut("k", Body("body"), put, {});
   Signer with = Example();
   with.checksums = true;
-  EXPECT_EQ(Field(Sign(request, with).headers, "x-amz-checksum-crc32c"), "Jj/JUA==");
-  EXPECT_THAT(Field(Sign(request, with).headers, "Authorization"),
+  EXPECT_EQ(Field(SignWith(request, with).headers, "x-amz-checksum-crc32c"), "Jj/JUA==");
+  EXPECT_THAT(Field(SignWith(request, with).headers, "Authorization"),
               HasSubstr("x-amz-checksum-crc32c;"));
-  const HttpRequest http = Sign(request, Example());
+  const HttpRequest http = SignWith(request, Example());
   for (const auto& [name, value] : http.headers) {
     EXPECT_THAT(name, Not(HasSubstr("checksum")));
     EXPECT_THAT(value, Not(HasSubstr("aws-chunked")));
@@ -142,48 +147,49 @@ TEST(SignTest, OnlyHostAndAmazonHeadersAreSigned) {
   PutOptions put;
   put.condition = Condition::Absent();
   put.metadata = {{"write", "7f"}};
-  const HttpRequest http = Sign(BuildPut("k", Body("body"), put, {}), Example());
+  const HttpRequest http = SignWith(BuildPut("k", Body("body"), put, {}), Example());
   EXPECT_THAT(std::string(http.headers.Get("Authorization")),
               HasSubstr("SignedHeaders=host;x-amz-content-sha256;x-amz-date;x-amz-meta-write,"));
 }
 
 TEST(SignTest, TheUrlHoldsThePathThatWasSigned) {
   Signer signer = Example();
-  EXPECT_EQ(Sign(BuildHead("run+1/é", {}), signer).url,
+  EXPECT_EQ(SignWith(BuildHead("run+1/é", {}), signer).url,
             "https://bucket.s3.us-east-1.amazonaws.com/run%2B1/%C3%A9");
   signer.endpoint = {false, "127.0.0.1:9000", "/s3"};
-  EXPECT_EQ(Sign(BuildList("p", "", 5, {}), signer).url,
+  EXPECT_EQ(SignWith(BuildList("p", "", 5, {}), signer).url,
             "http://127.0.0.1:9000/s3/bucket?encoding-type=url&list-type=2&max-keys=5&prefix=p");
 }
 
 TEST(SignTest, ThePayloadIsSignedOrSaidNotToBe) {
   Signer signer = Example();
   signer.payload_hash = PayloadHash(Body("Welcome to Amazon S3."), {}).value();
-  EXPECT_EQ(Field(Sign(BuildPut("k", Body("Welcome to Amazon S3."), {}, {}), signer).headers,
+  EXPECT_EQ(Field(SignWith(BuildPut("k", Body("Welcome to Amazon S3."), {}, {}), signer).headers,
                   "x-amz-content-sha256"),
             "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
   signer.payload_hash.clear();
-  EXPECT_EQ(Field(Sign(BuildPut("k", Body("x"), {}, {}), signer).headers, "x-amz-content-sha256"),
-            "UNSIGNED-PAYLOAD");
-  EXPECT_EQ(Field(Sign(BuildGet("k", {}, {}), signer).headers, "x-amz-content-sha256"),
+  EXPECT_EQ(
+      Field(SignWith(BuildPut("k", Body("x"), {}, {}), signer).headers, "x-amz-content-sha256"),
+      "UNSIGNED-PAYLOAD");
+  EXPECT_EQ(Field(SignWith(BuildGet("k", {}, {}), signer).headers, "x-amz-content-sha256"),
             kEmptyPayloadHash);
 }
 
 TEST(SignTest, ASessionTokenIsSentAndSigned) {
   Signer signer = Example();
   signer.credentials.session_token = Secret("token");
-  const HttpRequest http = Sign(BuildGet("k", {}, {}), signer);
+  const HttpRequest http = SignWith(BuildGet("k", {}, {}), signer);
   EXPECT_EQ(Field(http.headers, "x-amz-security-token"), "token");
   EXPECT_THAT(Field(http.headers, "Authorization"), HasSubstr("x-amz-security-token,"));
   EXPECT_THAT(Field(http.headers, "Authorization"), Not(HasSubstr("secret/")));
 }
 
 TEST(SignTest, EachVerbHasItsMethod) {
-  EXPECT_EQ(Sign(BuildPut("k", Body(), {}, {}), Example()).method, "PUT");
-  EXPECT_EQ(Sign(BuildGet("k", {}, {}), Example()).method, "GET");
-  EXPECT_EQ(Sign(BuildHead("k", {}), Example()).method, "HEAD");
-  EXPECT_EQ(Sign(BuildRemove("k", {}, {}), Example()).method, "DELETE");
-  EXPECT_EQ(Sign(BuildList("", "", 1, {}), Example()).method, "GET");
+  EXPECT_EQ(SignWith(BuildPut("k", Body(), {}, {}), Example()).method, "PUT");
+  EXPECT_EQ(SignWith(BuildGet("k", {}, {}), Example()).method, "GET");
+  EXPECT_EQ(SignWith(BuildHead("k", {}), Example()).method, "HEAD");
+  EXPECT_EQ(SignWith(BuildRemove("k", {}, {}), Example()).method, "DELETE");
+  EXPECT_EQ(SignWith(BuildList("", "", 1, {}), Example()).method, "GET");
 }
 
 }  // namespace

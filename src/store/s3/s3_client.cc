@@ -107,7 +107,7 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
       signer.payload_hash = payload_hash;
     }
     AIRFREIGHT_ASSIGN_OR_RETURN(HttpResponse response,
-                                transport_->Perform(Sign(request, signer), context, sink));
+                                transport_->Perform(Sign(request, signer, keys_), context, sink));
 
     FailedAnswer failed{request.operation, request.conditional, uri_.bucket,
                         response.status,   &response.headers,   std::nullopt};

@@ -85,6 +85,7 @@ class S3Client {
   const std::unique_ptr<CredentialsChain> credentials_;
   void NoteRefusal(bool named);
 
+  SigningKeys keys_;
   std::atomic<bool> checksums_refused_{false};
   std::atomic<int> guessed_refusals_{0};
   std::mutex mutex_;

@@ -77,12 +77,25 @@ std::string CanonicalText(const SignedParts& parts, const std::vector<Headers::F
   return text.append(parts.payload_hash);
 }
 
-std::string Day(const SigningScope& scope) {
-  return FormatBasicIso8601(scope.unix_seconds).substr(0, 8);
-}
+// The time as a signature states it, the day in it, and what it is valid for.
+struct ScopeTexts {
+  explicit ScopeTexts(const SigningScope& scope) : time(FormatBasicIso8601(scope.unix_seconds)) {
+    text.append(day()).append("/").append(scope.region).append("/").append(scope.service);
+    text += "/aws4_request";
+  }
+  std::string_view day() const { return std::string_view(time).substr(0, 8); }
 
-std::string ScopeText(const SigningScope& scope) {
-  return fmt::format("{}/{}/{}/aws4_request", Day(scope), scope.region, scope.service);
+  std::string time;
+  std::string text;
+};
+
+std::string TextToSign(std::string_view canonical_request, const ScopeTexts& scope) {
+  std::string text(kAlgorithm);
+  for (const std::string& line :
+       {scope.time, scope.text, HexEncode(Sha256(AsBytes(canonical_request)))}) {
+    text.append("\n").append(line);
+  }
+  return text;
 }
 
 }  // namespace
@@ -133,30 +146,39 @@ std::string CanonicalRequest(const SignedParts& parts) {
 }
 
 std::string StringToSign(std::string_view canonical_request, const SigningScope& scope) {
-  return fmt::format("{}\n{}\n{}\n{}", kAlgorithm, FormatBasicIso8601(scope.unix_seconds),
-                     ScopeText(scope), HexEncode(Sha256(AsBytes(canonical_request))));
+  return TextToSign(canonical_request, ScopeTexts(scope));
 }
 
-std::string Signature(const Secret& secret_access_key, std::string_view string_to_sign,
-                      const SigningScope& scope) {
+Sha256Value SigningKeys::Get(const Secret& secret_access_key, std::string_view day,
+                             std::string_view region, std::string_view service) {
+  std::string scope;
+  scope.append(day).append("/").append(region).append("/").append(service);
+  const std::lock_guard lock(mutex_);
+  if (scope_ == scope && secret_ == secret_access_key) return key_;
   const Secret seed("AWS4" + std::string(secret_access_key.Reveal()));
-  Sha256Value key = HmacSha256(AsBytes(seed.Reveal()), AsBytes(Day(scope)));
-  for (const std::string_view part :
-       {std::string_view(scope.region), std::string_view(scope.service),
-        std::string_view("aws4_request"), string_to_sign}) {
+  Sha256Value key = HmacSha256(AsBytes(seed.Reveal()), AsBytes(day));
+  for (const std::string_view part : {region, service, std::string_view("aws4_request")}) {
     key = HmacSha256(key, AsBytes(part));
   }
-  return HexEncode(key);
+  key_ = key;
+  secret_ = secret_access_key;
+  scope_ = std::move(scope);
+  return key;
 }
 
 std::string Authorization(const SignedParts& parts, const Credentials& credentials,
-                          const SigningScope& scope) {
+                          const SigningScope& scope, SigningKeys& keys) {
   const std::vector<Headers::Field> sorted = SortedHeaders(parts.headers);
   const std::string names = Names(sorted);
-  return fmt::format("{} Credential={}/{},SignedHeaders={},Signature={}", kAlgorithm,
-                     credentials.access_key_id, ScopeText(scope), names,
-                     Signature(credentials.secret_access_key,
-                               StringToSign(CanonicalText(parts, sorted, names), scope), scope));
+  const ScopeTexts texts(scope);
+  const Sha256Value key =
+      keys.Get(credentials.secret_access_key, texts.day(), scope.region, scope.service);
+  const std::string signature =
+      HexEncode(HmacSha256(key, AsBytes(TextToSign(CanonicalText(parts, sorted, names), texts))));
+  std::string text(kAlgorithm);
+  text.append(" Credential=").append(credentials.access_key_id).append("/").append(texts.text);
+  text.append(",SignedHeaders=").append(names);
+  return text.append(",Signature=").append(signature);
 }
 
 }  // namespace airfreight::s3

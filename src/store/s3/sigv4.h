@@ -5,6 +5,7 @@
 /// docs.aws.amazon.com/AmazonS3/latest/API/sig-v4-header-based-auth.html
 
 #include <cstdint>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "airfreight/bytes.h"
 #include "airfreight/result.h"
 #include "airfreight/store.h"
+#include "base/digest.h"
 #include "http/headers.h"
 #include "store/s3/secret.h"
 
@@ -63,12 +65,25 @@ std::string CanonicalQuery(const Query& query);
 std::string SignedHeaderNames(const Headers& headers);
 std::string CanonicalRequest(const SignedParts& parts);
 std::string StringToSign(std::string_view canonical_request, const SigningScope& scope);
-/// Lower-case hexadecimal.
-std::string Signature(const Secret& secret_access_key, std::string_view string_to_sign,
-                      const SigningScope& scope);
+
+/// \brief The keys that signatures are made with: of one secret, day, region and service each.
+///
+/// Deriving one takes four of the five HMACs of a signature, so that the last one is kept.
+/// Threads: safe. Fork: as ObjectStore.
+class SigningKeys {
+ public:
+  Sha256Value Get(const Secret& secret_access_key, std::string_view day, std::string_view region,
+                  std::string_view service);
+
+ private:
+  std::mutex mutex_;
+  Secret secret_;
+  std::string scope_;  ///< Empty before the first.
+  Sha256Value key_{};
+};
 
 /// The value of `Authorization`.
 std::string Authorization(const SignedParts& parts, const Credentials& credentials,
-                          const SigningScope& scope);
+                          const SigningScope& scope, SigningKeys& keys);
 
 }  // namespace airfreight::s3

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 namespace airfreight::s3 {
 namespace {
@@ -21,7 +22,7 @@ class PublishedExampleTest : public ::testing::Test {
               "AWS4-HMAC-SHA256\n20130524T000000Z\n20130524/us-east-1/s3/aws4_request\n" +
                   canonical_hash);
     const Credentials credentials{kAccessKey, Secret(kSecretKey), Secret()};
-    EXPECT_EQ(Authorization(parts_, credentials, scope_),
+    EXPECT_EQ(Authorization(parts_, credentials, scope_, keys_),
               "AWS4-HMAC-SHA256 "
               "Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,SignedHeaders=" +
                   signed_headers + ",Signature=" + signature);
@@ -34,6 +35,7 @@ class PublishedExampleTest : public ::testing::Test {
                                  {"x-amz-content-sha256", std::string(kEmptyPayloadHash)},
                                  {"x-amz-date", "20130524T000000Z"}},
                      .payload_hash = std::string(kEmptyPayloadHash)};
+  SigningKeys keys_;
   SigningScope scope_{.unix_seconds = 1369353600, .region = "us-east-1", .service = "s3"};
 };
 
@@ -128,6 +130,24 @@ TEST(PayloadHashTest, EndsWhenTheCallerWantsNoMore) {
   const auto late = PayloadHash(body, context);
   ASSERT_FALSE(late.has_value());
   EXPECT_EQ(late.error().code, ErrorCode::kTimeout);
+}
+
+TEST(SigningKeysTest, AKeyIsKeptForItsSecretDayRegionAndServiceOnly) {
+  SigningKeys kept;
+  const Secret secret(kSecretKey);
+  const Sha256Value first = kept.Get(secret, "20130524", "us-east-1", "s3");
+  EXPECT_EQ(kept.Get(secret, "20130524", "us-east-1", "s3"), first);
+  for (const auto& [other, day, region, service] :
+       {std::tuple{Secret("another"), "20130524", "us-east-1", "s3"},
+        {secret, "20130525", "us-east-1", "s3"},
+        {secret, "20130524", "us-east-2", "s3"},
+        {secret, "20130524", "us-east-1", "sts"}}) {
+    SigningKeys fresh;
+    const Sha256Value key = kept.Get(other, day, region, service);
+    EXPECT_NE(key, first);
+    EXPECT_EQ(key, fresh.Get(other, day, region, service));
+  }
+  EXPECT_EQ(kept.Get(secret, "20130524", "us-east-1", "s3"), first);
 }
 
 }  // namespace

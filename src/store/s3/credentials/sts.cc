@@ -238,7 +238,8 @@ Result<LoadedCredentials> AssumeRole(const RoleRequest& role, const Credentials&
   for (const auto& [name, value] : request.headers) {
     if (!EqualsIgnoreCase(name, "Accept")) parts.headers.Set(name, value);
   }
-  request.headers.Set("Authorization", Authorization(parts, keys, scope));
+  SigningKeys signing_keys;
+  request.headers.Set("Authorization", Authorization(parts, keys, scope, signing_keys));
   return Ask(request, role, keys_place, keys.session_token, tools, context);
 }
 
