@@ -100,9 +100,13 @@ class Limits:
             raise LimitError(f"{what} has added {growth >> 20} MiB")
 
 
+class _Server(VersityGW):
+    sidecar = True
+
+
 def _check(arguments: argparse.Namespace) -> None:
     with (
-        VersityGW(bucket="limits") as server,
+        _Server(bucket="limits") as server,
         tempfile.TemporaryDirectory(prefix="airfreight-limits-") as scratch,
         memory_group(arguments.limit) as group,
     ):
