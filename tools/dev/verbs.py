@@ -73,9 +73,8 @@ def fuzz(arguments: argparse.Namespace) -> int:
 
 def soak(arguments: argparse.Namespace) -> int:
     """The counted tests with longer counts, longer fuzzing, and the static analyzer."""
-    del arguments
     installing.everything()
-    stages = Stages()
+    stages = Stages(only=arguments.stages)
     stages.stage("analyzer", partial(lint.tidy, analyze=True))
     stages.stage("core", lambda: _ctest("release", second_server=True))
     stages.stage("core-repeated", _repeat)
