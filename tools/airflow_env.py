@@ -43,8 +43,8 @@ STAMP = ".airfreight-env.json"
 TOOLS_PINS = ROOT / "tools" / "requirements.txt"
 
 COMMON = ("psycopg2-binary", "pyarrow", "numpy")
-# For the tests of the package that run inside such an environment.
-PYTHON_TESTS = ("pytest", "hypothesis")
+# For the tests of the package that run inside such an environment; duckdb reads what we write.
+PYTHON_TESTS = ("pytest", "hypothesis", "polars", "duckdb")
 # The official backend with its S3 file system: the peer of the benchmark.
 PEER = (
     "apache-airflow-providers-common-io",

@@ -341,7 +341,8 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
     except BaseException as error:
         for sink in sinks:
             sink.abandon(hurry=not isinstance(error, Exception))
-        if cores and runtime.borrow(error, cores[0]):
+        # What can be read once can't be sent a second time, with other credentials.
+        if cores and not getattr(codec, "READS_ONCE", False) and runtime.borrow(error, cores[0]):
             return _write(codec, value, coordinate, address)
         if isinstance(error, Error):
             name_place(error, address)

@@ -6,6 +6,8 @@ Types are found by name, so that no library is imported to look at a value.
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -96,19 +98,42 @@ class Codec(Protocol):
         """Decodes the verified bytes of an object."""
 
 
-# Full name of a type -> module. Those whose values always go to the store.
+# Full name of a type -> module of its codec, and the name in it where it is not the module itself.
+# Those whose values always go to the store.
 _BY_CLASS = {
     "builtins.bytes": "binary",
     "numpy.ndarray": "numpy_",
     "pandas.DataFrame": "pandas_",  # pandas 3
     "pandas.core.frame.DataFrame": "pandas_",  # pandas 1 and 2
+    "polars.dataframe.frame.DataFrame": "polars_:FRAME",
+    "polars.lazyframe.frame.LazyFrame": "polars_:LAZY_FRAME",
+    "polars.series.series.Series": "polars_:SERIES",
+    "pyarrow.ipc.RecordBatchStreamReader": "arrow_:READER",
+    "pyarrow.lib.ChunkedArray": "arrow_:CHUNKED_ARRAY",
+    "pyarrow.lib.RecordBatch": "arrow_:BATCH",
+    "pyarrow.lib.RecordBatchReader": "arrow_:READER",
+    "pyarrow.lib.Table": "arrow_:TABLE",
 }
+# As `_BY_CLASS`, of types of which each has many classes, which the codec tells apart.
+_BY_BASE = {"pyarrow.lib.Array": "arrow_:ARRAY"}
+# Values of other types that give Arrow tables: the protocol's method and the codec. Not those of
+# packages whose types have codecs of their own: what is not registered there is refused.
+_BY_PROTOCOL = ("__arrow_c_stream__", "arrow_:STREAM")
+_NOT_BY_PROTOCOL = frozenset(("numpy", "pandas", "polars", "pyarrow"))
 _BY_TYPE = {
     "bytes": "binary",
     "document": "document",
     "json": "json_",
     "numpy.ndarray": "numpy_",
     "pandas.DataFrame": "pandas_",
+    "polars.DataFrame": "polars_:FRAME",
+    "polars.LazyFrame": "polars_:LAZY_FRAME",
+    "polars.Series": "polars_:SERIES",
+    "pyarrow.Array": "arrow_:ARRAY",
+    "pyarrow.ChunkedArray": "arrow_:CHUNKED_ARRAY",
+    "pyarrow.RecordBatch": "arrow_:BATCH",
+    "pyarrow.RecordBatchReader": "arrow_:READER",
+    "pyarrow.Table": "arrow_:TABLE",
 }
 # Type -> extensions of its objects, first the one of the module: to check a row against the name of
 # its object takes no library. Airflow's serializer gives text, which has no codec.
@@ -119,6 +144,14 @@ _EXTENSIONS = {
     "json": ("json",),
     "numpy.ndarray": ("npy",),
     "pandas.DataFrame": ("parquet",),
+    "polars.DataFrame": ("parquet", "arrow"),
+    "polars.LazyFrame": ("parquet", "arrow"),
+    "polars.Series": ("parquet", "arrow"),
+    "pyarrow.Array": ("arrows",),
+    "pyarrow.ChunkedArray": ("arrows",),
+    "pyarrow.RecordBatch": ("arrows",),
+    "pyarrow.RecordBatchReader": ("arrows",),
+    "pyarrow.Table": ("arrows",),
 }
 
 
@@ -133,14 +166,31 @@ def for_value(value: Any) -> Codec | None:
     Raises:
         UnsupportedError: the codec needs a library that is not there.
     """
-    module = _BY_CLASS.get(class_name(type(value)))
-    return _load(module) if module is not None else None
+    cls = type(value)
+    place = _BY_CLASS.get(class_name(cls)) or _other_place(cls)  # type: ignore[arg-type]
+    return _load(place) if place is not None else None
+
+
+@lru_cache(maxsize=1024)
+def _other_place(cls: type) -> str | None:
+    """The codec of a class that is not registered itself."""
+    package = cls.__module__.partition(".")[0]
+    if package in sys.stdlib_module_names:
+        return None
+    for base in cls.__mro__[1:]:
+        if place := _BY_BASE.get(class_name(base)):
+            return place
+    method, place = _BY_PROTOCOL
+    if package in _NOT_BY_PROTOCOL or not hasattr(cls, method):
+        return None
+    # A subclass of what has a codec may hold more than the codec keeps.
+    return place if not base_of(cls) else None
 
 
 def for_type(name: str) -> Codec | None:
     """The codec of an `_xcom_type`; None when this release has none. Raises as `for_value`."""
-    module = _BY_TYPE.get(name)
-    return _load(module) if module is not None else None
+    place = _BY_TYPE.get(name)
+    return _load(place, name) if place is not None else None
 
 
 def extensions(kind: str) -> tuple[str, ...]:
@@ -179,17 +229,18 @@ def base_of(cls: type) -> str:
     return ""
 
 
-def _load(module: str) -> Codec:
-    name = f"airfreight.values.{module}"
+def _load(place: str, kind: str = "") -> Codec:
+    module, _, name = place.partition(":")
     try:
         with loading:
-            codec: Codec = import_module(name)
+            found = import_module(f"airfreight.values.{module}")
     except ModuleNotFoundError as error:
-        kind = next(kind for kind, its in _BY_TYPE.items() if its == module)
+        kind = kind or next((kind for kind, its in _BY_TYPE.items() if its == place), "table")
         raise UnsupportedError(
             f"a {kind} can't be kept or read here, because {error.name} is not installed in this "
             "environment."
         ) from error
+    codec: Codec = getattr(found, name) if name else found
     return codec
 
 

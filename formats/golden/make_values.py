@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+"""Writes the golden files of values (not in a checkout: they are written once, and never changed).
+
+    python formats/golden/make_values.py
+
+In an environment that has the package, polars and pyarrow. Files that are there stay as they are.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+
+#: Folder -> file name -> the expression. Names that end in `.arrow` are written in that format.
+EXPRESSIONS: dict[str, dict[str, str]] = {
+    "arrow": {
+        "array.arrows": "pa.array([1, None, 3], pa.int16())",
+        "dictionary.arrows": "pa.array(['a', None, 'b', 'a']).dictionary_encode()",
+        "union.arrows": "pa.UnionArray.from_dense(pa.array([0, 1], pa.int8()), "
+        "pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(['x'])])",
+        "chunks.arrows": "pa.chunked_array([[1], [], [2, 3]], pa.int8())",
+        "batch.arrows": "pa.record_batch({'a': [1, None]}).replace_schema_metadata({'k': 'v'})",
+        "table.arrows": "pa.table({'t': pa.array([1, None], pa.time32('s')), "
+        "'l': [[1.5], []], 's': ['é', None]}, metadata={'k': 'v'})",
+        "table_of_chunks.arrows": "pa.table({'a': pa.chunked_array([[1, 2, 3], [], [4]]), "
+        "'b': pa.chunked_array([['a'], ['b'], ['c', 'd']])})",
+        "frame.parquet": "pl.DataFrame({'a': [1, None], 'b': ['é', 'x'], 'c': [[1], []]})",
+        "frame.arrow": "pl.DataFrame({'a': [1, None], 'b': ['é', 'x'], 'c': [[1], []]})",
+        "lazy_frame.parquet": "pl.LazyFrame({'a': [1, None]})",
+        "enum.parquet": "pl.Series('e', ['a', None], dtype=pl.Enum(['unused', 'a']))",
+        "enum.arrow": "pl.Series('e', ['a', None], dtype=pl.Enum(['unused', 'a']))",
+        "times.parquet": "pl.Series('t', [1, None]).cast(pl.Datetime('ns', 'Europe/Berlin'))",
+    },
+}
+
+
+def main() -> int:
+    """Writes what is not there."""
+    from airfreight import values
+
+    for folder, expressions in EXPRESSIONS.items():
+        for name, expression in expressions.items():
+            path = HERE / folder / "v1" / name
+            if path.exists():
+                continue
+            value = evaluate(expression)
+            codec = values.for_value(value)
+            assert codec is not None, name
+            options = values.Options(format="arrow" if path.suffix == ".arrow" else "parquet")
+            body: Any = codec.encode(value, options, values.new_sink).body
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(body.getvalue() if hasattr(body, "getvalue") else b"".join(body))
+            path.with_name(f"{name}.txt").write_text(f"{codec.TYPE}\n{expression}\n")
+    return 0
+
+
+def evaluate(expression: str) -> Any:
+    """The value of an expression, with the libraries by their usual names."""
+    import numpy as np
+    import polars as pl
+    import pyarrow as pa
+
+    return eval(expression, {"np": np, "pa": pa, "pl": pl})  # noqa: S307 (ours)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

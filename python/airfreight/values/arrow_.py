@@ -1,0 +1,319 @@
+"""Arrow's own types of pyarrow, as streams of Arrow IPC. Specification: `formats/arrow.md`.
+
+The stream holds the value and nothing else: batch by batch as it lies in memory, with its chunks,
+dictionaries and schema metadata. The type that was pushed stands in the reference.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from airfreight import values
+from airfreight.errors import UnsupportedError
+from airfreight.values import DEFAULTS, Payload, human_bytes
+from airfreight.values._sinks import File
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airfreight.values import NewSink, Options
+
+#: Our own entries in the schema's metadata, which the value can't have.
+_OUR_PREFIX = b"airfreight."
+#: JSON list of the names of the extension types in the schema, in the order of the fields.
+_EXTENSIONS_KEY = b"airfreight.extensions"
+#: JSON list of the lengths of each column's chunks, of a table whose columns have different ones.
+_CHUNKS_KEY = b"airfreight.chunks"
+#: IPC knows two compressions; the one that is named for Parquet's speed is the faster of them.
+_COMPRESSIONS = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": None}
+
+
+class ArrowCodec:
+    """The codec of one of pyarrow's types.
+
+    Attributes:
+        TYPE: `_xcom_type`.
+        READS_ONCE: whether a value is used up by being encoded.
+    """
+
+    #: As https://arrow.apache.org/docs/format/Columnar.html#ipc-streaming-format recommends.
+    EXTENSION = "arrows"
+    CONTENT_TYPE = "application/vnd.apache.arrow.stream"
+
+    def __init__(
+        self,
+        kind: str,
+        open_: Callable[[Any], tuple[pa.Schema, Iterable[pa.RecordBatch], str]],
+        make: Callable[[pa.Schema, Iterator[pa.RecordBatch]], Any],
+        *,
+        reads_once: bool = False,
+    ) -> None:
+        self.TYPE = kind
+        self.READS_ONCE = reads_once
+        self._open = open_
+        self._make = make
+
+    def encode(
+        self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
+    ) -> Payload:
+        """Encodes batch by batch into a native sink, which may send them while this goes on.
+
+        Raises:
+            TypeError: a type in it is one that a reader would not get back.
+        """
+        schema, batches, name = self._open(value)
+        marked = _marked(schema, layouts(value) if self.TYPE == "pyarrow.Table" else None)
+        # What is refused is refused before an object is begun, as far as a schema tells.
+        pa.ipc.new_stream(pa.BufferOutputStream(), marked).close()
+        sink = new_sink()
+        rows = _write(sink, marked, batches, options)
+        columns = [(field.name, str(field.type)) for field in schema]
+        return Payload(
+            body=sink,
+            rows=rows,
+            summary=_summary(name, rows, schema, sink.tell()),
+            columns=() if self.TYPE.endswith("Array") else columns,
+        )
+
+    def decode(self, data: memoryview) -> Any:
+        """Decodes a value that lives in the memory of the view where that is not compressed."""
+        stream = pa.ipc.open_stream(pa.py_buffer(data))
+        schema = _unmarked(stream.schema)
+        made = self._make(schema, _batches(stream, schema))
+        chunks = (stream.schema.metadata or {}).get(_CHUNKS_KEY)
+        return made if chunks is None else _rechunked(made, json.loads(chunks))
+
+
+def _batches(stream: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    same = schema.equals(stream.schema, check_metadata=True)
+    for batch in stream:
+        yield batch if same else batch.replace_schema_metadata(schema.metadata)
+
+
+# --- Encoding -------------------------------------------------------------------------------------
+
+
+def _write(
+    sink: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch], options: Options
+) -> int:
+    """Writes a stream and returns its number of rows."""
+    settings = pa.ipc.IpcWriteOptions(compression=_COMPRESSIONS[options.compression])
+    writer = pa.ipc.new_stream(pa.PythonFile(File(sink), mode="w"), schema, options=settings)
+    rows = 0
+    try:
+        for batch in batches:
+            if batch.schema.metadata != schema.metadata:
+                batch = batch.replace_schema_metadata(schema.metadata)  # noqa: PLW2901
+            writer.write_batch(batch)
+            rows += batch.num_rows
+        writer.close()
+    except BaseException as error:
+        # What the writer still writes when it is closed is for nobody.
+        sink.abandon(hurry=not isinstance(error, Exception))
+        with contextlib.suppress(Exception):
+            writer.close()
+        if isinstance(error, (pa.ArrowNotImplementedError, pa.ArrowInvalid)):
+            raise TypeError(
+                f"value: it can't be kept as a stream of Arrow IPC ({error})"
+            ) from error
+        raise
+    return rows
+
+
+def _marked(schema: pa.Schema, chunks: list[list[int]] | None) -> pa.Schema:
+    """The schema with what it does not tell itself, after making sure that it comes back."""
+    metadata = schema.metadata or {}
+    for key in metadata:
+        if key.startswith(_OUR_PREFIX):
+            raise TypeError(
+                f"value: the schema's metadata has the key {key.decode()!r}, which is one of "
+                "airfreight's own: take it out with value.replace_schema_metadata(…)"
+            )
+    back = pa.ipc.read_schema(schema.serialize())
+    if not back.equals(schema, check_metadata=True):
+        raise TypeError(f"value: {_changed(schema, back)}")
+    ours = {}
+    if names := extension_names(schema):
+        ours[_EXTENSIONS_KEY] = json.dumps(names).encode()
+    if chunks and any(layout != chunks[0] for layout in chunks):
+        ours[_CHUNKS_KEY] = json.dumps(chunks, separators=(",", ":")).encode()
+    return schema.with_metadata({**metadata, **ours}) if ours else schema
+
+
+def _changed(schema: pa.Schema, back: pa.Schema) -> str:
+    for field, other in zip(schema, back, strict=True):
+        if not field.equals(other, check_metadata=True):
+            return (
+                f"column {field.name!r} of type {field.type} would come back as {other.type}: "
+                "register its extension type with pyarrow.register_extension_type, or push its "
+                "storage"
+            )
+    return "the metadata of the schema would come back changed"
+
+
+def extension_names(schema: pa.Schema) -> list[str]:
+    """The names of all extension types in a schema, in the order of its fields."""
+    return [name for field in schema for name in _names_in(field.type)]
+
+
+def _names_in(kind: pa.DataType) -> Iterator[str]:
+    if isinstance(kind, pa.BaseExtensionType):
+        yield kind.extension_name
+        yield from _names_in(kind.storage_type)
+    elif pa.types.is_dictionary(kind):
+        yield from _names_in(kind.value_type)
+    elif pa.types.is_map(kind):
+        yield from _names_in(kind.key_type)
+        yield from _names_in(kind.item_type)
+    elif pa.types.is_struct(kind) or pa.types.is_union(kind):
+        for number in range(kind.num_fields):
+            yield from _names_in(kind.field(number).type)
+    elif pa.types.is_nested(kind) or hasattr(kind, "value_type"):  # Lists; run-end encoding.
+        yield from _names_in(kind.value_type)
+
+
+def _unmarked(schema: pa.Schema) -> pa.Schema:
+    """The inverse of `_marked`; UnsupportedError when this process lacks an extension type."""
+    metadata = dict(schema.metadata or {})
+    raw = metadata.pop(_EXTENSIONS_KEY, None)
+    if raw is None and metadata.pop(_CHUNKS_KEY, None) is None:
+        return schema
+    metadata.pop(_CHUNKS_KEY, None)
+    wanted, found = json.loads(raw or "[]"), extension_names(schema)
+    if wanted != found:
+        missing = sorted(set(wanted) - set(found)) or wanted
+        raise UnsupportedError(
+            f"the value has columns of the Arrow extension type {', '.join(map(repr, missing))}, "
+            "which is not registered in this process: import the package that registers it, or "
+            "call pyarrow.register_extension_type, before the value is pulled."
+        )
+    return schema.with_metadata(metadata or None)
+
+
+def _summary(name: str, rows: int, schema: pa.Schema, size: int) -> str:
+    tail = f"{human_bytes(size)} arrow"
+    if name in ("Array", "ChunkedArray"):
+        return f"{name} of {rows:,} {_short(str(schema.field(0).type))} · {tail}"
+    shown = ", ".join(
+        f"{_short(field.name)} {_short(str(field.type))}" for field in list(schema)[:6]
+    )
+    more = ", …" if len(schema) > 6 else ""
+    return f"{name} {rows:,} × {len(schema):,}{': ' if shown else ''}{shown}{more} · {tail}"
+
+
+def _short(text: str) -> str:
+    if not text.isprintable():
+        text = ascii(text)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+# --- Types ----------------------------------------------------------------------------------------
+
+
+def _open_table(value: pa.Table) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    return value.schema, table_batches(value), "Table"
+
+
+def layouts(table: Any) -> list[list[int]]:
+    """The lengths of the chunks of each column; nothing for what is no table of pyarrow's."""
+    if type(table) is not pa.Table:
+        return []
+    return [[len(chunk) for chunk in column.chunks] for column in table.columns]
+
+
+def _rechunked(table: pa.Table, chunks: list[list[int]]) -> pa.Table:
+    """The table with chunks of these lengths, each of which lies in whole batches."""
+    columns = []
+    for column, lengths in zip(table.columns, chunks, strict=True):
+        pieces, made = list(column.chunks), []
+        for length in lengths:
+            taken: list[pa.Array] = []
+            while sum(map(len, taken)) < length:
+                taken.append(pieces.pop(0))
+            whole = pa.concat_arrays(taken) if len(taken) > 1 else (taken or [None])[0]
+            made.append(pa.nulls(0, column.type) if whole is None else whole)
+        columns.append(pa.chunked_array(made, type=column.type))
+    return pa.Table.from_arrays(columns, schema=table.schema)
+
+
+def table_batches(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """The batches of a table, with chunks of no rows where all columns have them alike."""
+    chunks = layouts(table)
+    if not chunks or any(layout != chunks[0] for layout in chunks):
+        yield from table.to_batches()
+        return
+    for number in range(len(chunks[0])):
+        chunks = [column.chunk(number) for column in table.columns]
+        yield pa.RecordBatch.from_arrays(chunks, schema=table.schema)
+
+
+def _open_batch(value: pa.RecordBatch) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    return value.schema, (value,), "RecordBatch"
+
+
+def _make_batch(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch:
+    (batch,) = batches
+    return batch
+
+
+def _open_array(value: pa.Array) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    # A class of its own may be given to an extension type, and to nothing else.
+    if type(value) is not type(value[:0]):
+        raise TypeError(
+            f"value: an array of class {type(value).__qualname__} would come back as "
+            f"{type(value[:0]).__qualname__}"
+        )
+    schema = pa.schema([pa.field("", value.type)])
+    return schema, (pa.RecordBatch.from_arrays([value], schema=schema),), "Array"
+
+
+def _make_array(_: pa.Schema, batches: Iterator[pa.RecordBatch]) -> pa.Array:
+    (batch,) = batches
+    return batch.column(0)
+
+
+def _open_chunked(value: pa.ChunkedArray) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    schema = pa.schema([pa.field("", value.type)])
+    batches = (pa.RecordBatch.from_arrays([chunk], schema=schema) for chunk in value.chunks)
+    return schema, batches, "ChunkedArray"
+
+
+def _make_chunked(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> pa.ChunkedArray:
+    return pa.chunked_array([batch.column(0) for batch in batches], type=schema.field(0).type)
+
+
+def _open_reader(
+    value: pa.RecordBatchReader,
+) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    return value.schema, value, "RecordBatchReader"
+
+
+def _open_stream(value: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    """Anything with `__arrow_c_stream__` that has no codec of its own."""
+    # https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
+    try:
+        reader = pa.RecordBatchReader.from_stream(value)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+        name = values.class_name(type(value))
+        raise TypeError(
+            f"value: a {name} is no table of Arrow's ({error}): push pyarrow.chunked_array(value)"
+        ) from error
+    return reader.schema, reader, "Table"
+
+
+TABLE = ArrowCodec("pyarrow.Table", _open_table, lambda s, b: pa.Table.from_batches(b, schema=s))
+BATCH = ArrowCodec("pyarrow.RecordBatch", _open_batch, _make_batch)
+ARRAY = ArrowCodec("pyarrow.Array", _open_array, _make_array)
+CHUNKED_ARRAY = ArrowCodec("pyarrow.ChunkedArray", _open_chunked, _make_chunked)
+READER = ArrowCodec(
+    "pyarrow.RecordBatchReader",
+    _open_reader,
+    pa.RecordBatchReader.from_batches,
+    reads_once=True,
+)
+STREAM = ArrowCodec("pyarrow.Table", _open_stream, TABLE._make, reads_once=True)

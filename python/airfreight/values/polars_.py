@@ -1,0 +1,175 @@
+"""polars frames and series, by polars' own Parquet or Arrow IPC. Specification: `formats/arrow.md`.
+
+The file holds the value and nothing else; polars writes its dtypes into it (categories of an Enum,
+time zones, names). What one of the formats does not keep goes by the other; that both sides agree
+is made sure with the value's schema before an object is begun.
+"""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from airfreight import values
+from airfreight.values import DEFAULTS, Form, Payload, human_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airfreight._core import Sink
+    from airfreight.values import Options
+
+PARQUET = Form("parquet", "application/vnd.apache.parquet")
+ARROW = Form("arrow", "application/vnd.apache.arrow.file")
+
+_PARQUET_MAGIC = b"PAR1"
+#: IPC knows two compressions; the one that is named for Parquet's speed is the faster of them.
+_IPC = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": "uncompressed"}
+
+
+class PolarsCodec:
+    """The codec of one of polars' types. Its `TYPE` is the `_xcom_type`."""
+
+    EXTENSION = PARQUET.extension
+    CONTENT_TYPE = PARQUET.content_type
+
+    def __init__(
+        self,
+        kind: str,
+        cls: type,
+        to_frame: Callable[[Any], pl.DataFrame],
+        from_frame: Callable[[pl.DataFrame], Any],
+    ) -> None:
+        self.TYPE = kind
+        self._class = cls
+        self._to_frame = to_frame
+        self._from_frame = from_frame
+
+    def encode(self, value: Any, options: Options = DEFAULTS, _new_sink: Any = None, /) -> Payload:
+        """Encodes into memory.
+
+        polars writes in a thread of its own while this one waits: a sink that waits for the store
+        there would hold back the handlers of signals, which run in the main thread only.
+
+        Raises:
+            TypeError: a column holds what neither format keeps; names it.
+        """
+        if type(value) is not self._class:
+            raise TypeError(f"value: {type(value)!r} only looks like a {self.TYPE}")
+        frame = self._to_frame(value)
+        form = _form(frame, options)
+        sink = values.new_sink()
+        _write(frame, form, sink, options)
+        columns = [(name, str(dtype)) for name, dtype in frame.schema.items()]
+        return Payload(
+            body=sink,
+            rows=frame.height,
+            columns=columns if self._class is not pl.Series else (),
+            summary=_summary(self.TYPE, frame, sink.tell(), form),
+            form=form,
+        )
+
+    def decode(self, data: memoryview) -> Any:
+        """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
+        return self._from_frame(_read(data))
+
+
+def _read(data: memoryview) -> pl.DataFrame:
+    source = io.BytesIO(data)
+    if data[:4] == _PARQUET_MAGIC:
+        return pl.read_parquet(source)
+    return pl.read_ipc(source)
+
+
+def _form(frame: pl.DataFrame, options: Options) -> Form:
+    """The form that keeps a frame; the wanted one if it does."""
+    for name, dtype in frame.schema.items():
+        if any(inner == pl.Object for inner in _dtypes(dtype)):
+            raise TypeError(
+                f"value: column {name!r} has the dtype Object: its cells are Python objects, which "
+                "polars can't write. Convert it to another dtype, or push its list"
+            )
+    wanted, other = (ARROW, PARQUET) if options.format == "arrow" else (PARQUET, ARROW)
+    for form in (wanted, other):
+        if _keeps(frame, form):
+            return form
+    for name in frame.columns:
+        for form in (wanted, other):
+            if _keeps(frame.select(name), form):
+                break
+        else:
+            raise TypeError(
+                f"value: column {name!r} of dtype {frame.schema[name]} is not kept exactly, "
+                "neither by Parquet nor by Arrow IPC, as this release of polars writes them"
+            )
+    raise TypeError(
+        "value: no format keeps all columns of this polars value: Structs without fields need "
+        "Arrow IPC, Arrays of width 0 Parquet. Push them apart"
+    )
+
+
+def _keeps(frame: pl.DataFrame, form: Form) -> bool:
+    if form is ARROW and any(
+        isinstance(inner, pl.Array) and 0 in inner.shape
+        for dtype in frame.schema.values()
+        for inner in _dtypes(dtype)
+    ):
+        return False  # "Cannot read zero sized arrays from IPC", once it has rows.
+    sink = values.new_sink()
+    try:
+        _write(frame.clear(), form, sink, DEFAULTS)
+        back = _read(memoryview(sink.getvalue())).schema
+    except (pl.exceptions.PolarsError, TypeError, OSError):
+        return False
+    return back == frame.schema and repr(back) == repr(frame.schema)
+
+
+def _dtypes(dtype: Any) -> Iterator[Any]:
+    """A dtype and those inside it."""
+    yield dtype
+    if isinstance(dtype, pl.Struct):
+        for field in dtype.fields:
+            yield from _dtypes(field.dtype)
+    elif isinstance(dtype, (pl.List, pl.Array)) and dtype.inner is not None:
+        yield from _dtypes(dtype.inner)
+
+
+def _write(frame: pl.DataFrame, form: Form, sink: Sink, options: Options) -> None:
+    target: Any = sink
+    if form is PARQUET:
+        kind: Any = "uncompressed" if options.compression == "none" else options.compression
+        # No statistics: readers of an XCom take all of it.
+        frame.write_parquet(target, compression=kind, statistics=False)
+    else:
+        packed: Any = _IPC[options.compression]
+        frame.write_ipc(target, compression=packed)
+
+
+def _summary(kind: str, frame: pl.DataFrame, size: int, form: Form) -> str:
+    tail = f"{human_bytes(size)} {form.extension}"
+    if kind == "polars.Series":
+        (dtype,) = frame.dtypes
+        return f"polars Series of {frame.height:,} {_short(str(dtype))} · {tail}"
+    shown = ", ".join(
+        f"{_short(name)} {_short(str(dtype))}" for name, dtype in list(frame.schema.items())[:6]
+    )
+    more = ", …" if frame.width > 6 else ""
+    name = kind.replace(".", " ")
+    return f"{name} {frame.height:,} × {frame.width:,}{': ' if shown else ''}{shown}{more} · {tail}"
+
+
+def _short(text: str) -> str:
+    if not text.isprintable():
+        text = ascii(text)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+FRAME = PolarsCodec("polars.DataFrame", pl.DataFrame, lambda value: value, lambda frame: frame)
+LAZY_FRAME = PolarsCodec(
+    "polars.LazyFrame", pl.LazyFrame, lambda value: value.collect(), lambda frame: frame.lazy()
+)
+SERIES = PolarsCodec(
+    "polars.Series", pl.Series, lambda value: value.to_frame(), lambda frame: frame.to_series()
+)

@@ -1,0 +1,463 @@
+"""Tables and arrays of pyarrow and polars: what was pushed is what is pulled."""
+
+from __future__ import annotations
+
+import datetime as dt
+import io
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.oracle import assert_same
+from tests.python.conftest import Box, stored
+
+import airfreight
+from airfreight import values
+from airfreight.values import Options, arrow_, polars_
+
+COMPRESSIONS = ("snappy", "zstd", "lz4", "none")
+DICTIONARY = pa.dictionary(pa.int8(), pa.string())
+
+ARROW = {
+    "ints": pa.array([1, None, 3]),
+    "a slice": pa.array(range(100))[17:40],
+    "a slice of bits": pa.array([True, None, False] * 9)[3:],
+    "nothing": pa.array([], pa.float32()),
+    "nulls": pa.array([None, None]),
+    "floats": pa.array([float("nan"), -0.0, None, float("inf")]),
+    "half floats": pa.array(np.array([1.5, 2], dtype="f2")),
+    "texts": pa.array(["é", None, "", "\x00"]),
+    "large texts": pa.array(["é", None], pa.large_string()),
+    "bytes": pa.array([b"\xff", None]),
+    "large bytes": pa.array([b"\xff", None], pa.large_binary()),
+    "bytes of one length": pa.array([b"abc", None], pa.binary(3)),
+    "decimals": pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)),
+    "long decimals": pa.array([Decimal("1.5")], pa.decimal256(70, 3)),
+    "seconds": pa.array([1, None], pa.time32("s")),
+    "nanoseconds": pa.array([1, None], pa.time64("ns")),
+    "dates": pa.array([1, None], pa.date32()),
+    "dates in milliseconds": pa.array([86_400_000, None], pa.date64()),
+    "times": pa.array([1, None], pa.timestamp("s")),
+    "times in a zone": pa.array([1, None], pa.timestamp("ns", "Europe/Berlin")),
+    "durations": pa.array([1, None], pa.duration("ms")),
+    "intervals": pa.array([(1, 2, 3), None], pa.month_day_nano_interval()),
+    "lists": pa.array([[1, None], None, []], pa.list_(pa.int8())),
+    "lists with a name": pa.array([[1]], pa.list_(pa.field("x", pa.int8(), nullable=False))),
+    "large lists": pa.array([[1]], pa.large_list(pa.int8())),
+    "lists of one length": pa.array([[1, 2], None], pa.list_(pa.int8(), 2)),
+    "structs": pa.array([{"a": 1, "b": None}, None]),
+    "structs of nothing": pa.array([{}], pa.struct([])),
+    "maps": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int8())),
+    "a dictionary": pa.array(["a", "b", None, "a"]).dictionary_encode(),
+    "an ordered dictionary": pa.DictionaryArray.from_arrays(
+        pa.array([1, None], pa.uint8()), pa.array(["x", "unused"]), ordered=True
+    ),
+    "a dictionary with a value twice": pa.DictionaryArray.from_arrays([0, 2], ["x", "y", "x"]),
+    "lists of a dictionary": pa.array([["a"], None], pa.list_(DICTIONARY)),
+    "a dense union": pa.UnionArray.from_dense(
+        pa.array([0, 1], pa.int8()), pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(["x"])]
+    ),
+    "a sparse union": pa.UnionArray.from_sparse(
+        pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["x", "y"])]
+    ),
+    "chunks": pa.chunked_array([[1], [], [2, 3]], pa.int8()),
+    "no chunks": pa.chunked_array([], pa.string()),
+    "chunks of different dictionaries": pa.chunked_array(
+        [pa.array(["a", "b"], DICTIONARY), pa.array(["c", None], DICTIONARY)]
+    ),
+    "chunks of lists of different dictionaries": pa.chunked_array(
+        [pa.array([["a"]], pa.list_(DICTIONARY)), pa.array([["b"]], pa.list_(DICTIONARY))]
+    ),
+    "a table": pa.table({"a": [1, None], "b": ["x", "y"]}),
+    "a table of nothing": pa.table({}),
+    "a table without rows": pa.schema([("a", pa.int8())]).empty_table(),
+    "a table without columns": pa.table({"a": [1, 2, 3]}).select([]),
+    "a table with metadata": pa.Table.from_arrays(
+        [[1]],
+        schema=pa.schema(
+            [pa.field("a", pa.int8(), nullable=False, metadata={"k": "v"})],
+            metadata={b"\xff": b"\x00", "pandas": "{}"},
+        ),
+    ),
+    "a table with a name twice": pa.Table.from_arrays([[1], ["x"]], names=["a", "a"]),
+    "a table of chunks": pa.concat_tables([pa.table({"a": [1]}), pa.table({"a": [2, 3]})]),
+    "a table of different chunks": pa.table(
+        {
+            "a": pa.chunked_array([[1, 2, 3], [], [4]]),
+            "b": pa.chunked_array([["a"], ["b"], ["c", "d"]]),
+            "c": pa.chunked_array([["a", "b"], ["c", "d"]], DICTIONARY),
+        }
+    ),
+    "a batch": pa.record_batch({"a": [1, None]}),
+    "a batch without rows": pa.RecordBatch.from_arrays([pa.array([], pa.int8())], names=[""]),
+    "a batch with metadata": pa.record_batch({"a": [1]}).replace_schema_metadata({"k": "v"}),
+}
+# What older releases of pyarrow do not have.
+NEWER = {
+    "views of texts": lambda: pa.array(
+        ["short", "much longer than twelve", None], pa.string_view()
+    ),
+    "views of bytes": lambda: pa.array([b"short", b"much longer than twelve"], pa.binary_view()),
+    "views of lists": lambda: pa.array([[1], None], pa.list_view(pa.int8())),
+    "runs": lambda: pa.RunEndEncodedArray.from_arrays([2, 4], ["a", None]),
+    "small decimals": lambda: pa.array([Decimal("1.5")], pa.decimal32(5, 2)),
+    "uuids": lambda: pa.array([b"0" * 16], pa.uuid()),
+    "json": lambda: pa.array(["{}"], pa.json_()),
+    "tensors": lambda: pa.ExtensionArray.from_storage(
+        pa.fixed_shape_tensor(pa.int8(), [2]), pa.array([[1, 2]], pa.list_(pa.int8(), 2))
+    ),
+}
+for _name, _make in NEWER.items():
+    try:
+        ARROW[_name] = _make()
+    except AttributeError:
+        continue
+
+
+@pytest.mark.parametrize("value", ARROW.values(), ids=ARROW.keys())
+def test_a_value_of_pyarrow_comes_back_as_it_was(box: Box, value: Any) -> None:
+    kind = "Array" if isinstance(value, pa.Array) else type(value).__name__
+    for compression in COMPRESSIONS:
+        box.set(compression=compression)
+        row = box.push(value)
+        fields = box.fields(row)
+        assert fields["_xcom_type"] == f"pyarrow.{kind}"
+        assert fields["rows"] == (value.num_rows if hasattr(value, "num_rows") else len(value))
+        back = box.pull(stored(row))
+        assert_same(back, value)
+        if kind == "Table":
+            assert arrow_.layouts(back) == arrow_.layouts(value)
+
+
+@pytest.mark.parametrize("value", ARROW.values(), ids=ARROW.keys())
+def test_a_value_of_pyarrow_is_kept_inside_a_document(box: Box, value: Any) -> None:
+    back = box.through({"n": (1,), "value": [value]})
+    assert_same(back, {"n": (1,), "value": [value]})
+
+
+def test_arrow_is_read_by_others(box: Box) -> None:
+    # `.arrows`: a stream of Arrow IPC, with nothing around it.
+    table = pa.table({"a": [1, None], "b": ["x", "y"]})
+    for compression in COMPRESSIONS:
+        box.set(compression=compression)
+        path = box.file(box.push(table))
+        assert path.suffix == ".arrows"
+        assert pl.read_ipc_stream(path).to_dict(as_series=False) == table.to_pydict()
+        assert pa.ipc.open_stream(path).read_all().equals(table)
+
+
+def test_a_reader_is_streamed_and_comes_back_as_one(box: Box) -> None:
+    schema = pa.schema([("a", pa.int64())], metadata={"k": "v"})
+    alive: list[int] = []
+
+    def batches() -> Any:
+        for number in range(50):
+            alive.append(pa.total_allocated_bytes())
+            array = pa.array(np.full(100_000, number))
+            yield pa.RecordBatch.from_arrays([array], schema=schema)
+
+    box.set(compression="none")
+    row = box.push(pa.RecordBatchReader.from_batches(schema, batches()))
+    # One batch after the other, never all 40 MB of them.
+    assert max(alive) - min(alive) < 10_000_000
+    fields = box.fields(row)
+    assert fields["_xcom_type"] == "pyarrow.RecordBatchReader"
+    assert fields["rows"] == 5_000_000
+    back = box.pull(row)
+    assert type(back) is pa.RecordBatchReader
+    assert back.schema.equals(schema, check_metadata=True)
+    found = list(back)
+    assert [len(batch) for batch in found] == [100_000] * 50
+    assert [batch.column(0)[0].as_py() for batch in found] == list(range(50))
+
+
+def test_what_a_reader_raises_ends_the_push(box: Box) -> None:
+    def batches() -> Any:
+        yield pa.record_batch({"a": [1]})
+        raise LookupError("no more")
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int64())]), batches())
+    with pytest.raises(Exception, match="no more"):
+        box.push(reader)
+    assert box.objects() == []
+
+
+def test_a_reader_of_a_stream_comes_back_as_a_reader(box: Box) -> None:
+    table = pa.table({"a": [1, 2]})
+    file = io.BytesIO()
+    with pa.ipc.new_stream(file, table.schema) as writer:
+        writer.write(table)
+    back = box.through(pa.ipc.open_stream(file.getvalue()))
+    assert type(back) is pa.RecordBatchReader
+    assert back.read_all().equals(table)
+
+
+def test_a_relation_of_duckdb_comes_as_a_table(box: Box) -> None:
+    row = box.push(duckdb.sql("select range as n, 'x' as t from range(3000)"))
+    assert box.fields(row)["_xcom_type"] == "pyarrow.Table"
+    back = box.pull(row)
+    assert type(back) is pa.Table
+    assert back.to_pydict() == {"n": list(range(3000)), "t": ["x"] * 3000}
+
+
+class Foreign:
+    """A table of another library."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.value.__arrow_c_stream__(requested_schema)
+
+
+def test_anything_that_gives_arrow_comes_as_a_table(box: Box) -> None:
+    table = pa.table({"a": [1, 2]})
+    assert_same(box.through(Foreign(table)), table)
+    assert_same(box.through({1: Foreign(table)}), {1: table})
+    with pytest.raises(TypeError, match=r"Foreign is no table .*pyarrow.chunked_array\(value\)"):
+        box.push(Foreign(pa.chunked_array([[1]])))
+
+
+def test_a_subclass_that_gives_arrow_is_not_taken_for_a_table(box: Box) -> None:
+    import pandas as pd
+
+    class GeoFrame(pd.DataFrame):  # type: ignore[misc]
+        pass
+
+    with pytest.raises(TypeError, match=r"GeoFrame.*pandas\.DataFrame"):
+        box.push(GeoFrame({"a": [1]}))
+
+
+class Point(pa.ExtensionType):  # type: ignore[misc]
+    """An extension type that its package has registered, or not."""
+
+    def __init__(self) -> None:
+        super().__init__(pa.binary(2), "tests.point")
+
+    def __arrow_ext_serialize__(self) -> bytes:
+        return b""
+
+    @classmethod
+    def __arrow_ext_deserialize__(cls, _storage: Any, _serialized: bytes) -> Point:
+        return cls()
+
+
+def test_an_extension_type_has_to_be_registered_on_both_sides(box: Box) -> None:
+    points = pa.ExtensionArray.from_storage(Point(), pa.array([b"xy", None], pa.binary(2)))
+    table = pa.table({"at": points, "in": pa.array([[b"xy"], None], pa.list_(pa.binary(2)))})
+    with pytest.raises(TypeError, match=r"column 'at'.*fixed_size_binary\[2\].*register"):
+        box.push(table)
+    assert box.objects() == []
+    pa.register_extension_type(Point())
+    try:
+        row = box.push(table)
+        assert_same(box.pull(row), table)
+        assert_same(box.through(points, key="array"), points)
+    finally:
+        pa.unregister_extension_type("tests.point")
+    with pytest.raises(airfreight.UnsupportedError, match=r"'tests.point'.*registered") as caught:
+        box.pull(row)
+    assert caught.value.task == "extract"
+
+
+def test_metadata_that_would_be_ours_is_refused(box: Box) -> None:
+    table = pa.table({"a": [1]}, metadata={"airfreight.chunks": "[]"})
+    with pytest.raises(TypeError, match=r"'airfreight\.chunks'.*replace_schema_metadata"):
+        box.push(table)
+
+
+def test_a_value_of_pyarrow_lives_in_the_memory_that_was_received() -> None:
+    array = pa.array(range(100_000))
+    body: Any = arrow_.ARRAY.encode(array, Options(compression="none")).body
+    data = bytearray(body.getvalue())
+    before = pa.total_allocated_bytes()
+    back = arrow_.ARRAY.decode(memoryview(data))
+    assert pa.total_allocated_bytes() - before < 10_000
+    del data
+    assert back.equals(array)
+
+
+# polars.
+
+
+def polars_columns() -> dict[str, pl.Series]:
+    moment = dt.datetime(2026, 1, 1, 12)
+    columns: dict[str, Any] = {
+        "ints": [1, None, -3],
+        "texts": ["é", None, "\x00", ""],
+        "bools": [True, None],
+        "floats": [float("nan"), -0.0, None, float("-inf")],
+        "bytes": [b"\x00\xff", None],
+        "dates": [dt.date(1, 2, 3), None],
+        "times": [dt.time(1, 2, 3, 4), None],
+        "nulls": [None, None],
+        "lists": pl.Series([[1, None], None, []], dtype=pl.List(pl.Int8)),
+        "lists of nulls": [[None], None],
+        "arrays": pl.Series([[1, None], None], dtype=pl.Array(pl.Int8, 2)),
+        "arrays of arrays": pl.Series([[[1, 2], [3, 4]], None], dtype=pl.Array(pl.Int8, (2, 2))),
+        "arrays of nothing": pl.Series([[], None], dtype=pl.Array(pl.Int8, 0)),
+        "structs": [{"a": 1, "b": "x"}, None, {"a": None, "b": None}],
+        "structs of nothing": pl.Series([{}], dtype=pl.Struct([])),
+        "unsigned": pl.Series([2**64 - 1, None], dtype=pl.UInt64),
+        "small": pl.Series([1, None], dtype=pl.Int8),
+        "singles": pl.Series([1.5, None], dtype=pl.Float32),
+        "decimals": pl.Series([Decimal("1.50"), None], dtype=pl.Decimal(10, 2)),
+        "long decimals": pl.Series([Decimal("1.5"), None], dtype=pl.Decimal(38, 37)),
+        "durations in ms": pl.Series([1, None]).cast(pl.Duration("ms")),
+        "durations in ns": pl.Series([1001, None]).cast(pl.Duration("ns")),
+        "moments": pl.Series([moment, None], dtype=pl.Datetime("us")),
+        "moments in ns": pl.Series([1001, None]).cast(pl.Datetime("ns", "Europe/Berlin")),
+        "moments in ms": pl.Series([moment, None], dtype=pl.Datetime("ms", "UTC")),
+        "categories": pl.Series(["a", None, "b", "a"], dtype=pl.Categorical),
+        "an enum": pl.Series(["a", None], dtype=pl.Enum(["unused", "b", "a"])),
+        "an enum of nothing": pl.Series([None], dtype=pl.Enum([])),
+        "lists of an enum": pl.Series([["q"], None], dtype=pl.List(pl.Enum(["q", "r"]))),
+        "structs of categories": pl.Series(
+            [{"a": "q"}, None], dtype=pl.Struct({"a": pl.Categorical})
+        ),
+    }
+    for name, number in (("Int128", -(2**100)), ("UInt128", 2**100), ("Float16", 1.5)):
+        if hasattr(pl, name):
+            columns[name] = pl.Series([number, None], dtype=getattr(pl, name))
+    if hasattr(pl, "Categories"):
+        small = pl.Categories("colours", namespace="tests", physical=pl.UInt8)
+        columns["named categories"] = pl.Series(["a"], dtype=pl.Categorical(small))
+    return {
+        name: (column if isinstance(column, pl.Series) else pl.Series(column)).alias("x")
+        for name, column in columns.items()
+    }
+
+
+POLARS = polars_columns()
+
+
+def assert_same_series(back: pl.Series, series: pl.Series) -> None:
+    assert_same(back, series)
+    # Python's own types end at microseconds.
+    assert back.equals(series, null_equal=True, check_names=True)
+    assert repr(back.dtype) == repr(series.dtype)
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+@pytest.mark.parametrize("series", POLARS.values(), ids=POLARS.keys())
+def test_a_value_of_polars_comes_back_as_it_was(box: Box, series: pl.Series, format_: str) -> None:
+    box.set(format=format_)
+    for value in (series, series.clear(), series.alias("")):
+        row = box.push(value)
+        assert box.fields(row)["_xcom_type"] == "polars.Series"
+        assert box.fields(row)["rows"] == len(value)
+        back = box.pull(stored(row))
+        assert type(back) is pl.Series
+        assert_same_series(back, value)
+    frame = series.to_frame().with_columns(pl.lit(1).alias("é \x00."))
+    back = box.through(frame)
+    assert type(back) is pl.DataFrame
+    assert_same(back, frame)
+    inside = box.through({"a": (frame, series)})
+    assert_same(inside, {"a": (frame, series)})
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+def test_polars_of_every_compression(box: Box, format_: str) -> None:
+    frame = pl.DataFrame({"a": range(3000), "b": ["x", "y", "z"] * 1000})
+    for compression in COMPRESSIONS:
+        box.set(format=format_, compression=compression)
+        row = box.push(frame)
+        assert box.file(row).suffix == f".{format_}"
+        assert_same(box.pull(row), frame)
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+@pytest.mark.parametrize(
+    "frame",
+    [pl.DataFrame(), pl.DataFrame({"a": []}), pl.DataFrame({"a": [1, 2]}).select(pl.lit(1))],
+    ids=repr,
+)
+def test_frames_of_polars_without_columns_or_rows(
+    box: Box, frame: pl.DataFrame, format_: str
+) -> None:
+    box.set(format=format_)
+    assert_same(box.through(frame), frame)
+
+
+def test_a_lazy_frame_is_collected_and_comes_back_as_one(box: Box) -> None:
+    lazy = pl.LazyFrame({"a": [1, 2, 3]}).filter(pl.col("a") > 1)
+    row = box.push(lazy)
+    assert box.fields(row)["rows"] == 2
+    back = box.pull(row)
+    assert type(back) is pl.LazyFrame
+    assert_same(back.collect(), lazy.collect())
+
+
+def test_python_objects_in_polars_are_refused_with_their_place(box: Box) -> None:
+    objects = pl.Series("o", [object()], dtype=pl.Object)
+    with pytest.raises(TypeError, match=r"^value: column 'o' has the dtype Object"):
+        box.push(pl.DataFrame([objects]))
+    with pytest.raises(TypeError, match=r"^value\['deep'\]\[0\]: column 'o'"):
+        box.push({"deep": (objects,)})
+    assert box.objects() == []
+
+
+def test_columns_that_need_different_formats_are_refused(box: Box) -> None:
+    frame = pl.DataFrame([POLARS["structs of nothing"], POLARS["arrays of nothing"][:1].alias("y")])
+    with pytest.raises(TypeError, match="Push them apart"):
+        box.push(frame)
+
+
+def test_polars_is_read_by_others(box: Box) -> None:
+    frame = pl.DataFrame({"n": [1, None], "t": ["x", "y"], "d": [dt.date(2026, 1, 1), None]})
+    path = box.file(box.push(frame))
+    assert path.suffix == ".parquet"
+    assert duckdb.sql(f"select * from '{path}'").fetchall() == frame.rows()
+    assert pl.read_parquet(path).equals(frame)
+    box.set(format="arrow")
+    path = box.file(box.push(frame))
+    assert path.suffix == ".arrow"
+    assert pl.read_ipc(path).equals(frame)
+    assert pa.ipc.open_file(path).read_all().to_pydict() == frame.to_dict(as_series=False)
+
+
+def test_a_look_at_a_value_imports_no_library() -> None:
+    import subprocess
+    import sys
+
+    program = """
+import sys
+from airfreight import values
+class Foreign:
+    pass
+assert values.for_value(Foreign()) is None
+assert values.for_value({}) is None
+assert not {"numpy", "pandas", "polars", "pyarrow"} & set(sys.modules), sys.modules
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_the_types_of_a_module_are_those_of_its_codecs() -> None:
+    for kind in values._BY_TYPE:
+        codec = values.for_type(kind)
+        assert codec is not None
+        assert kind == codec.TYPE
+        assert values.extensions(kind)[0] == codec.EXTENSION
+    assert polars_.ARROW.extension in values.extensions("polars.Series")
+
+
+GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "arrow" / "v1"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
+def test_golden_files_are_read(path: Path) -> None:
+    kind, expression = path.read_text().splitlines()
+    codec = values.for_type(kind)
+    assert codec is not None
+    back = codec.decode(memoryview(bytearray(path.with_suffix("").read_bytes())))
+    assert_same(back, eval(expression, {"pa": pa, "pl": pl}))
+
+
+def test_there_are_golden_files() -> None:
+    assert len(list(GOLDEN.glob("*.txt"))) >= 13
