@@ -17,7 +17,7 @@ from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import runtime
-from airfreight.values import pandas_
+from airfreight.values import _parquet, pandas_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ with_tables = pytest.mark.skipif(not TABLES, reason="this pyarrow writes no tabl
 
 @pytest.fixture(autouse=True)
 def parts_of_smaller_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pandas_, "_WORTH_PARTS", 100_000)
+    monkeypatch.setattr(_parquet, "WORTH_PARTS", 100_000)
 
 
 def wide(columns: int = 20, rows: int = 20_000) -> pd.DataFrame:
@@ -165,7 +165,7 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box, tmp_path: Path) -
     file = box.file(row)
     metadata = pq.ParquetFile(file).metadata
     index, number, kind = 9, 0, 5  # Of Parquet's columns: an interval takes two.
-    extents = pandas_._extents(metadata, [number, kind, index])
+    extents = _parquet.extents(metadata, [number, kind, index])
     tail = row["tail"][0]
     places = {place for start, stop in extents for place in (start, start + 9, stop - 1)}
     places |= {(start + stop) // 2 for start, stop in extents}
@@ -230,7 +230,7 @@ def test_what_is_not_read_is_not_looked_at(box: Box) -> None:
     frame = wide(rows=40_000)
     row = fields(box, frame)
     file = box.file(row)
-    (start, stop), *_ = pandas_._extents(pq.ParquetFile(file).metadata, [10])
+    (start, stop), *_ = _parquet.extents(pq.ParquetFile(file).metadata, [10])
     harmed = bytearray(file.read_bytes())
     harmed[(start + stop) // 2] ^= 1
     file.write_bytes(harmed)
@@ -257,7 +257,7 @@ def test_page_checksums_are_written(box: Box) -> None:
         pytest.skip("this pyarrow has none")
     file = box.file(fields(box, wide()))
     harmed = bytearray(file.read_bytes())
-    (start, stop), *_ = pandas_._extents(pq.ParquetFile(file).metadata, [3])
+    (start, stop), *_ = _parquet.extents(pq.ParquetFile(file).metadata, [3])
     harmed[(start + stop) // 2] ^= 1
     file.write_bytes(harmed)
     with pytest.raises(OSError, match=r"(?i)crc"):
