@@ -6,16 +6,22 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "http/curl_transport.h"
+#include "http/test_server.h"
 #include "http/tls_test_server.h"
 
 namespace airfreight {
 namespace {
 
+using ::airfreight::testing::ScriptedReply;
+using ::airfreight::testing::SeenRequest;
+using ::airfreight::testing::TestServer;
 using ::airfreight::testing::TlsTestServer;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kLoopback[] = "IP:127.0.0.1";
 
@@ -92,6 +98,48 @@ TEST(CurlTlsTest, AServerThatSpeaksOnlyOldVersionsIsRefused) {
   EXPECT_EQ(server.requests(), 0);
   const TlsTestServer old_enough(kLoopback, TLS1_2_VERSION);
   EXPECT_TRUE(Get(old_enough, Trusting(old_enough)).has_value());
+}
+
+TEST(CurlTlsTest, AProxyTunnelsAndSeesTheHostOnly) {
+  const TlsTestServer server(kLoopback);
+  TestServer proxy([&](const SeenRequest&) {
+    ScriptedReply reply = ScriptedReply::Http(200, {}, "", false);
+    reply.tunnel_to = server.port();
+    return reply;
+  });
+  const std::string url = "http://user:pass@" + proxy.url().substr(7);
+  const auto response = Get(server, Trusting(server), {{"HTTPS_PROXY", url}});
+  ASSERT_TRUE(response.has_value()) << response.error().ToString();
+  EXPECT_EQ(server.requests(), 1);
+  ASSERT_EQ(proxy.requests().size(), 1u);
+  const SeenRequest seen = proxy.requests().at(0);
+  EXPECT_EQ(seen.method, "CONNECT");
+  EXPECT_EQ(seen.target, "127.0.0.1:" + std::to_string(server.port()));
+  EXPECT_EQ(seen.headers.Get("proxy-authorization"), "Basic dXNlcjpwYXNz");
+  EXPECT_FALSE(seen.headers.Find("authorization").has_value());
+}
+
+TEST(CurlTlsTest, WhatAProxyRefusesIsSaidWithoutItsPassword) {
+  const TlsTestServer server(kLoopback);
+  for (const auto& [status, code, says] :
+       {std::tuple{407, ErrorCode::kDenied, "wants a user"},
+        {403, ErrorCode::kDenied, "NO_PROXY"},
+        {503, ErrorCode::kUnavailable, "answered 503 to CONNECT"}}) {
+    TestServer proxy([answer = status](const SeenRequest&) {
+      ScriptedReply reply = ScriptedReply::Http(answer, {}, "");
+      reply.close = true;
+      return reply;
+    });
+    const std::string url = "http://user:hidden@" + proxy.url().substr(7);
+    const auto refused = Get(server, Trusting(server), {{"https_proxy", url}});
+    ASSERT_FALSE(refused.has_value());
+    EXPECT_EQ(refused.error().code, code) << status;
+    EXPECT_EQ(refused.error().retryable, status >= 500) << status;
+    EXPECT_THAT(refused.error().message, HasSubstr(says));
+    EXPECT_THAT(refused.error().message, HasSubstr("https_proxy"));
+    EXPECT_THAT(refused.error().message, Not(HasSubstr("hidden")));
+  }
+  EXPECT_EQ(server.requests(), 0);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include <cstring>
 #include <utility>
 
+#include "http/proxy.h"
+
 namespace airfreight {
 namespace {
 
@@ -143,6 +145,7 @@ struct CurlTransport::Transfer {
   std::optional<Error> error;  // Why a callback ended the transfer.
   Slist fields;
   std::string ca_path;
+  Proxy proxy;
   std::string joined;  // A small body of several segments.
   size_t segment = 0;  // Where in the body the next byte to send lies.
   size_t offset = 0;
@@ -294,17 +297,6 @@ Result<Slist> MakeFields(const HttpRequest& request) {
   return list;
 }
 
-// libcurl reads `http_proxy` in lower case only, since CGI gives a client's `Proxy` header to a
-// script as HTTP_PROXY (everything.curl.dev, "Proxy environment variables"). Python's clients read
-// it outside of CGI, and so do people's settings.
-std::optional<std::string> UpperCaseProxy(const std::string& url, const Environment& environment) {
-  if (IsHttps(url) || environment.variable("http_proxy") ||
-      environment.variable("REQUEST_METHOD")) {
-    return std::nullopt;
-  }
-  return environment.variable("HTTP_PROXY");
-}
-
 }  // namespace
 
 CurlTransport::CurlTransport(CurlTransportOptions options, Environment environment)
@@ -380,11 +372,10 @@ Status CurlTransport::Configure(Handle& handle, Transfer& transfer) {
   options.Set(CURLOPT_USERAGENT, options_.user_agent.c_str());
   options.Set(CURLOPT_HTTPHEADER, transfer.fields.get());
   options.Set(CURLOPT_CUSTOMREQUEST, request.method.c_str());
-  if (options_.local_service) {
-    options.Set(CURLOPT_PROXY, "");  // Not even the environment's.
-  } else if (const auto proxy = UpperCaseProxy(request.url, environment_)) {
-    options.Set(CURLOPT_PROXY, proxy->c_str());
-  }
+  if (!options_.local_service) transfer.proxy = FindProxy(request.url, environment_);
+  // Empty too: else libcurl would look into the environment by itself.
+  options.Set(CURLOPT_PROXY, transfer.proxy.url.c_str());
+  options.Set(CURLOPT_NOPROXY, transfer.proxy.exempt.c_str());
 
   options.Set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(options_.connect_timeout.count()));
   options.Set(CURLOPT_LOW_SPEED_LIMIT, 1L);
@@ -521,6 +512,20 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
                                                        : std::string(curl_easy_strerror(code));
   const std::string where =
       fmt::format("{} {}: ", transfer.request.method, Origin(transfer.request.url));
+  long tunnel = 0;
+  if (curl_easy_getinfo(handle.easy, CURLINFO_HTTP_CONNECTCODE, &tunnel) == CURLE_OK &&
+      tunnel >= 400) {
+    // Its own URL is not shown: passwords stand in such.
+    const bool refused = tunnel < 500;
+    return MakeError(
+        refused ? ErrorCode::kDenied : ErrorCode::kUnavailable,
+        fmt::format("{}the proxy of {} answered {} to CONNECT{}", where, transfer.proxy.source,
+                    tunnel,
+                    tunnel == 407 ? "; it wants a user: http://user:password@proxy:3128"
+                    : refused     ? "; have it let this host through, or name the host in NO_PROXY"
+                                  : ""),
+        !refused);
+  }
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_ISSUER_ERROR:
@@ -574,7 +579,7 @@ Result<HttpResponse> CurlTransport::Perform(const HttpRequest& request, const Co
   }
   AIRFREIGHT_ASSIGN_OR_RETURN(std::unique_ptr<Handle> handle, Take());
   for (bool fresh = false;; fresh = true) {
-    Transfer transfer{request, sink, {}, {}, {}, {}, {}, {}};
+    Transfer transfer{request, sink, {}, {}, {}, {}, {}, {}, {}};
     AIRFREIGHT_RETURN_IF_ERROR(Configure(*handle, transfer));
     Result<HttpResponse> response = Run(*handle, transfer, context);
     if (response) {

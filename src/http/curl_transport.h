@@ -51,7 +51,7 @@ struct CurlTransportOptions {
 /// Fork: a child must neither use nor destroy its parent's (`src/base/fork_local.h`). Nothing is
 /// made when the library is loaded; libcurl is initialised by the first request.
 /// Blocking and cancellation: as HttpTransport. Redirects are not followed; proxies are taken from
-/// the environment as libcurl does it, and from HTTP_PROXY. Errors: as HttpTransport; a certificate
+/// the environment (FindProxy). Errors: as HttpTransport; a certificate
 /// that does not verify is Unavailable, not retryable, and names the CA file.
 class CurlTransport final : public HttpTransport {
  public:

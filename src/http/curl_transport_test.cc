@@ -454,16 +454,27 @@ TEST_F(CurlTransportTest, AnEmptyHeaderIsSentEmpty) {
 }
 
 // apache/arrow#36770: proxy variables were ignored, and requests left for the open network.
-TEST_F(CurlTransportTest, AProxyInUpperCaseIsUsedOutsideOfCgi) {
+TEST_F(CurlTransportTest, AProxyIsGivenTheWholeUrlAndItsOwnCredentials) {
   TestServer proxy([](const SeenRequest&) { return ScriptedReply::Http(200, {}, ""); });
   HttpRequest request;
   request.url = "http://store.invalid/b/k";
-  CurlTransport transport({}, Bare({{"HTTP_PROXY", proxy.url()}}));
+  const std::string url = "http://user:pass@" + proxy.url().substr(7);
+  CurlTransport transport({}, Bare({{"HTTP_PROXY", url}}));
   ASSERT_TRUE(transport.Perform(request, context_, nullptr).has_value());
   EXPECT_EQ(proxy.requests().at(0).target, "http://store.invalid/b/k");
+  EXPECT_EQ(proxy.requests().at(0).headers.Get("proxy-authorization"), "Basic dXNlcjpwYXNz");
+}
 
-  CurlTransport cgi({}, Bare({{"HTTP_PROXY", proxy.url()}, {"REQUEST_METHOD", "GET"}}));
-  EXPECT_FALSE(cgi.Perform(request, context_, nullptr).has_value());
+TEST_F(CurlTransportTest, AnExemptHostIsReachedWithoutTheProxy) {
+  TestServer proxy([](const SeenRequest&) { return ScriptedReply::Http(502, {}, ""); });
+  TestServer server([](const SeenRequest&) { return ScriptedReply::Http(200, {}, ""); });
+  for (const char* exempt : {"127.0.0.1", "x.example,127.0.0.0/8", "*"}) {
+    CurlTransport transport({}, Bare({{"http_proxy", proxy.url()}, {"NO_PROXY", exempt}}));
+    const auto response = transport.Perform(Request(server), context_, nullptr);
+    ASSERT_TRUE(response.has_value()) << response.error().ToString();
+    EXPECT_EQ(response->status, 200) << exempt;
+  }
+  EXPECT_EQ(proxy.requests().size(), 0u);
 }
 
 TEST_F(CurlTransportTest, ThreadsHaveConnectionsOfTheirOwnAndKeepThem) {

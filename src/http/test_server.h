@@ -41,6 +41,8 @@ struct ScriptedReply {
   /// Answer, and reset the connection when the next request's first bytes arrive, unread: what a
   /// client sees that reuses a connection just as the server gives it up.
   bool reset_next = false;
+  /// Afterwards pass bytes on between the client and this port of 127.0.0.1: a proxy's tunnel.
+  uint16_t tunnel_to = 0;
   bool hang = false;  ///< Keep it open and silent until the server is destroyed.
 
   static ScriptedReply Http(int status, const Headers& headers, std::string_view body,
@@ -157,6 +159,10 @@ class TestServer {
         reply = script_(request);
       }
       open = Send(peer, reply.bytes) && !reply.close && !reply.reset;
+      if (reply.tunnel_to != 0) {
+        Relay(peer, reply.tunnel_to);
+        open = false;
+      }
       while (reply.hang && !stopping_)
         std::this_thread::sleep_for(std::chrono::milliseconds(kTick));
       if (reply.reset_next) {
@@ -170,6 +176,27 @@ class TestServer {
     }
     close(peer);
     ++closed_;
+  }
+
+  void Relay(int peer, uint16_t port) {
+    const int beyond = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    bool open = connect(beyond, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    while (open && !stopping_) {
+      pollfd waiting[] = {{peer, POLLIN, 0}, {beyond, POLLIN, 0}};
+      if (poll(waiting, 2, kTick) <= 0) continue;
+      for (const auto& [from, to] : {std::pair(0, 1), {1, 0}}) {
+        if (waiting[from].revents == 0) continue;
+        char buffer[4096];
+        const ssize_t count = recv(waiting[from].fd, buffer, sizeof(buffer), 0);
+        open = open && count > 0 &&
+               Send(waiting[to].fd, std::string_view(buffer, static_cast<size_t>(count)));
+      }
+    }
+    close(beyond);
   }
 
   bool Send(int peer, std::string_view bytes) {

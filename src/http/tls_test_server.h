@@ -63,6 +63,7 @@ class TlsTestServer {
     std::filesystem::remove(ca_file_);
   }
 
+  uint16_t port() const { return port_; }
   std::string url() const { return "https://127.0.0.1:" + std::to_string(port_) + "/"; }
   /// A file with the certificate, to be trusted.
   const std::string& ca_file() const { return ca_file_; }
