@@ -329,13 +329,13 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
         # Not before: a value that is refused needs no core.
         cores.append(runtime.freight())
         sinks.append(open_writer(cores[0], codec, coordinate, address, form))
-        return sinks[0]
+        return sinks[-1]
 
     try:
         payload = codec.encode(value, _options(), new_sink)
         if not sinks:
             return put(payload, coordinate, address, *_names(codec, payload.form))
-        return sinks[0].finish(
+        return sinks[-1].finish(
             rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
         )
     except BaseException as error:

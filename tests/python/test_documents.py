@@ -396,7 +396,7 @@ def test_a_large_frame_inside_a_dict_goes_to_the_store(box: Box) -> None:
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ({"x": [pd.DataFrame({"a": [1, "b"]})]}, "value['x'][0]: column 'a':"),
+        ({"x": [pd.DataFrame({"a": [1, print]})]}, "value['x'][0]: column 'a': row 1:"),
         ((np.array([None]),), "value[0]: a numpy array of Python objects"),
     ],
     ids=["frame", "array"],

@@ -90,7 +90,8 @@ class Codec(Protocol):
         """Encodes a value. TypeError when it can't be kept exactly, naming the place.
 
         `options` is for codecs whose format has some, `new_sink` for those that write: they call it
-        at most once, when nothing can be refused any more, and return what it gave as the body. A
+        when nothing can be refused any more, and return what it gave as the body. (One that starts
+        again, because what it wrote turned out to be wrong, abandons that sink before the next.) A
         codec with a second form says there which it is; its readers go by the bytes.
         """
 

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import base64
 import datetime
-import decimal
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from airfreight._imports import loading
-from airfreight.values import document
+from airfreight.errors import UnsupportedError
+from airfreight.values import _arrow_types, _objects, document
+from airfreight.values._objects import Refused
+
+if TYPE_CHECKING:
+    from airfreight.values import Options
 
 #: The dtypes of numpy that Parquet keeps: kind letters of numpy.dtype.kind.
 _NUMPY_KINDS = "biufmM"
@@ -30,14 +34,22 @@ _MASKED = frozenset(
         "boolean",
     )
 )
-#: Python's numbers in a column of objects, by the name that the spec gives them.
-_OBJECT_NUMBERS = {"bool": "bool", "int": "int64", "float": "float64"}
-#: Elements of a text column that are measured to estimate its size.
-_SAMPLE = 512
-
-
-class Refused(Exception):  # noqa: N818 (becomes a TypeError with the column's label)
-    """A column that can't be kept exactly, and why."""
+#: What an integer of time is when there is no time.
+_NO_TIME = np.iinfo(np.int64).min
+#: Parquet has no seconds: they become milliseconds.
+_MAX_SECONDS = (2**63 - 1) // 1000
+#: Whether Parquet has half floats: since pyarrow 15.
+_HALF_FLOATS = int(pa.__version__.partition(".")[0]) >= 15
+#: Kinds, and among them those of `arrow`, that version 1 of the format knows.
+_FIRST_KINDS = frozenset(
+    (
+        *("arrow", "categorical", "interval", "masked", "numpy"),
+        *("object", "period", "string", "zoned"),
+    )
+)
+_FIRST_OBJECTS = frozenset(
+    ("bool", "bytes", "date", "decimal", "float", "int", "null", "string", "time")
+)
 
 
 @dataclass(frozen=True)
@@ -64,8 +76,25 @@ def describe(column: Column) -> str:
     return str(column.spec["dtype"])
 
 
-def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
-    """Decides how a column is kept.
+def version(spec: dict[str, Any]) -> int:
+    """The version of the format that a reader of this spec must know."""
+    kind = spec["kind"]
+    if kind == "categorical":
+        labels = spec["categories"].get("arrays", ())
+        return max((version(one["spec"]) for one in labels if "spec" in one), default=1)
+    if kind == "interval":
+        return version(spec["ends"])
+    first = kind in _FIRST_KINDS and not {"documents", "schema", "ticks"} & spec.keys()
+    return 1 if first and (kind != "object" or spec["arrow"] in _FIRST_OBJECTS) else 2
+
+
+def make_column(
+    series: pd.Series[Any] | pd.Index[Any],
+    options: Options | None = None,
+    *,
+    documents: bool = False,
+) -> Column:
+    """Decides how a column is kept. `documents`: texts as documents, which keep any code points.
 
     Raises:
         Refused: it can't be kept exactly.
@@ -74,22 +103,30 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
     spec: dict[str, Any] = {"dtype": str(dtype)}
     if isinstance(dtype, np.dtype):
         if dtype.kind == "O":
-            return _object_column(series, spec)
+            return _object_column(series, spec, options, documents=documents)
         return _numpy_column(series, dtype, spec)
     if isinstance(dtype, pd.CategoricalDtype):
-        return _categorical_column(series, dtype, spec)
+        return _categorical_column(series, dtype, spec, options)
     if isinstance(dtype, pd.DatetimeTZDtype):
         spec["kind"] = "zoned"
         spec["unit"] = dtype.unit
         spec["zone"] = pack_zone(dtype.tz)
         # As UTC without a zone: Arrow and pandas need not agree on how zones are called.
         values = series.array.asi8
+        if dtype.unit == "s" and not _fits_milliseconds(values):
+            spec["ticks"] = True
+            return Column(spec, pa.int64(), values, 8)
         return Column(spec, pa.timestamp(dtype.unit, "UTC"), values, 8)
     if isinstance(dtype, pd.StringDtype):
         spec["kind"] = "string"
-        spec["storage"] = str(dtype.storage)
-        spec["na"] = "na" if getattr(dtype, "na_value", pd.NA) is pd.NA else "nan"
+        spec["storage"] = str(dtype.storage).partition("_")[0]  # "pyarrow_numpy" of pandas 2.1
+        spec["na"] = "nan" if _is_missing_nan(dtype) else "na"
         array = series.array
+        if documents:
+            spec["documents"] = True
+            cells = [cell if isinstance(cell, str) else None for cell in array.tolist()]
+            plan = _objects.documents(cells, options)
+            return Column(spec, plan.type, plan.values, plan.row_bytes)
         return Column(spec, pa.large_string(), array, _text_bytes(array, series))
     if str(dtype) in _MASKED:
         spec["kind"] = "masked"
@@ -105,14 +142,19 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
     if isinstance(dtype, pd.IntervalDtype):
         spec["kind"] = "interval"
         spec["closed"] = dtype.closed
-        ends = [make_column(pd.Index(end)) for end in (series.array.left, series.array.right)]
+        left, right = series.array.left, series.array.right
+        ends = [make_column(left), make_column(right)]
+        if ends[0].spec != ends[1].spec:  # One of them is beyond what the other's type holds.
+            ends = [_ticks(ends[0], left), _ticks(ends[1], right)]
         spec["ends"] = ends[0].spec
         struct = pa.struct([("left", ends[0].type), ("right", ends[1].type)])
         return Column(spec, struct, ends, 2 * ends[0].row_bytes, dictionary=False)
     if isinstance(dtype, pd.ArrowDtype):
-        return _arrow_column(series, dtype, spec)
+        chunks = pa.chunked_array(series.array.__arrow_array__())
+        more, arrow = _arrow_types.plan(chunks)
+        return Column(spec | more, arrow, chunks, chunks.nbytes / max(1, len(chunks)))
     if isinstance(dtype, pd.SparseDtype):
-        raise Refused(f"sparse columns are not kept ({dtype}); convert it with .sparse.to_dense()")
+        return _sparse_column(series, dtype, spec, options)
     raise Refused(
         f"its dtype {dtype} is not supported; convert it with .astype(…) before it is pushed"
     )
@@ -120,21 +162,34 @@ def make_column(series: pd.Series[Any] | pd.Index[Any]) -> Column:
 
 def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
     """The Arrow array of some rows."""
-    kind = column.spec["kind"]
+    spec = column.spec
+    kind = spec["kind"]
     if kind == "interval":
         ends = [to_arrow(end, start, stop) for end in column.values]
         return pa.StructArray.from_arrays(ends, ["left", "right"])
+    if kind in ("arrow", "ipc"):
+        return _arrow_types.to_arrow(column.values, spec, start, stop)
+    if isinstance(column.values, Column):
+        return to_arrow(column.values, start, stop)
     values = column.values[start:stop]
+    if kind == "sparse":
+        spec, kind, values = spec["values"], spec["values"]["kind"], values.to_dense()
     if kind == "numpy":
         return pa.array(values, type=column.type, from_pandas=True)
-    if kind in ("zoned", "period"):
-        return pa.array(values, type=pa.int64(), mask=values == np.iinfo(np.int64).min).cast(
-            column.type
-        )
+    if kind in ("zoned", "period", "ticks"):
+        return pa.array(values, type=pa.int64(), mask=values == _NO_TIME).cast(column.type)
     if kind == "categorical":
         return pa.array(values, type=column.type, mask=values < 0)
     if kind == "object":
-        return pa.array(values, type=column.type, from_pandas=True)
+        return _objects.to_arrow(values, column.type, spec)
+    if kind == "complex":
+        parts = [pa.array(np.ascontiguousarray(part)) for part in (values.real, values.imag)]
+        return pa.StructArray.from_arrays(parts, ["real", "imag"])
+    if kind == "raw":
+        data = np.ascontiguousarray(values)
+        return pa.Array.from_buffers(column.type, len(data), [None, pa.py_buffer(data.tobytes())])
+    if spec.get("documents"):
+        return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], column.type)
     array = pa.array(values, type=column.type)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
 
@@ -145,13 +200,15 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     if kind == "numpy":
         return _numpy_from(chunks, np.dtype(spec["dtype"]))
     if kind == "object":
-        return _object_from(chunks, spec)
+        return _objects.from_arrow(chunks, spec)
     if kind == "zoned":
-        moments = pd.DatetimeIndex(_numpy_from(chunks, np.dtype(f"M8[{spec['unit']}]")))
+        moments = pd.DatetimeIndex(_times_from(chunks, np.dtype(f"M8[{spec['unit']}]")))
         return moments.tz_localize("UTC").tz_convert(unpack_zone(spec["zone"])).array
+    if kind == "ticks":
+        return _times_from(chunks, np.dtype(spec["dtype"]))
     if kind == "period":
         dtype = pd.api.types.pandas_dtype(spec["dtype"])
-        ordinals = chunks.fill_null(np.iinfo(np.int64).min)
+        ordinals = chunks.fill_null(_NO_TIME)
         return pd.arrays.PeriodArray(_numpy_from(ordinals, np.dtype("i8")), dtype=dtype)
     if kind == "categorical":
         from airfreight.values._labels import unpack_index
@@ -171,8 +228,18 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     if kind == "interval":
         left, right = (from_arrow(_field(chunks, end), spec["ends"]) for end in ("left", "right"))
         return pd.arrays.IntervalArray.from_arrays(left, right, closed=spec["closed"])
-    if kind == "arrow":
-        return pd.arrays.ArrowExtensionArray(chunks.cast(_arrow_type(spec["type"])))
+    if kind in ("arrow", "ipc"):
+        return pd.arrays.ArrowExtensionArray(_arrow_types.from_arrow(chunks, spec))
+    if kind == "complex":
+        array: Any = np.empty(len(chunks), dtype=spec["dtype"])
+        for part in ("real", "imag"):
+            ends = _numpy_from(_field(chunks, part), getattr(array, part).dtype)
+            setattr(array, part, ends)
+        return array
+    if kind == "raw":
+        return _raw_from(chunks, spec)
+    if kind == "sparse":
+        return _sparse_from(chunks, spec)
     raise ValueError(f"a column of an unknown kind {kind!r}")
 
 
@@ -180,25 +247,76 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
 
 
 def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Column:
-    if dtype.kind not in _NUMPY_KINDS or not dtype.isnative:
-        hint = ""
-        if dtype.kind == "c":
-            hint = "; split it into its real and imaginary part"
-        elif not dtype.isnative:
-            hint = "; convert it with .astype(dtype.newbyteorder('='))"
-        raise Refused(f"Parquet has no type for its dtype {dtype}{hint}")
-    if dtype.kind == "f" and dtype.itemsize > 8:
-        raise Refused(
-            f"Parquet has no type for its dtype {dtype}; convert it with .astype('float64')"
-        )
+    values = series.to_numpy()
+    if not dtype.isnative:
+        # Its numbers in the order of this machine; the spec says in which they were.
+        values = values.astype(dtype.newbyteorder("="))
+    size = dtype.itemsize
+    if dtype.char in "gG" or (dtype.kind == "f" and size == 2 and not _HALF_FLOATS):
+        spec |= {"kind": "raw", "dtype": dtype.str, "mantissa": int(np.finfo(dtype).nmant)}
+        if dtype.char in "gG":
+            values = _without_padding(values)
+        return Column(spec, pa.binary(size), values, size, dictionary=False)
+    if dtype.kind == "c":
+        spec |= {"kind": "complex", "dtype": dtype.str}
+        part = pa.float32() if size == 8 else pa.float64()
+        struct = pa.struct([("real", part), ("imag", part)])
+        return Column(spec, struct, values, size, dictionary=False)
+    if dtype.kind not in _NUMPY_KINDS:
+        raise Refused(f"its dtype {dtype} is not supported; convert it with .astype(…)")
+    if dtype.kind == "M" and np.datetime_data(dtype)[0] == "s":
+        ticks = values.view("i8")
+        if not _fits_milliseconds(ticks):
+            spec["kind"] = "ticks"
+            return Column(spec, pa.int64(), ticks, size)
     spec["kind"] = "numpy"
+    if not dtype.isnative:
+        spec["dtype"] = dtype.str
     return Column(
         spec,
-        pa.from_numpy_dtype(dtype),
-        series.to_numpy(),
-        dtype.itemsize,
+        pa.from_numpy_dtype(values.dtype),
+        values,
+        size,
         dictionary=False if dtype.kind == "b" else None,
     )
+
+
+def _fits_milliseconds(seconds: Any) -> bool:
+    beyond = (seconds > _MAX_SECONDS) | ((seconds < -_MAX_SECONDS) & (seconds != _NO_TIME))
+    return not beyond.any()
+
+
+def _ticks(column: Column, ends: pd.Index[Any]) -> Column:
+    """A column of seconds that is like one beyond what milliseconds hold."""
+    if column.spec["kind"] == "zoned":
+        return Column(column.spec | {"ticks": True}, pa.int64(), column.values, 8)
+    return Column(column.spec | {"kind": "ticks"}, pa.int64(), ends.asi8, 8)
+
+
+def _without_padding(values: Any) -> Any:
+    """Long doubles whose bytes beyond the number, which are anything, are zeros."""
+    values = np.array(values)
+    if np.finfo(values.dtype).nmant == 63:  # The extended precision of x86: 10 bytes.
+        part = values.dtype.itemsize // (2 if values.dtype.kind == "c" else 1)
+        values.view("u1").reshape(-1, part)[:, 10:] = 0
+    return values
+
+
+def _raw_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
+    dtype = np.dtype(spec["dtype"])
+    if np.finfo(dtype).nmant != spec["mantissa"]:
+        raise UnsupportedError(
+            f"a column of {dtype} was written on a machine whose numbers of that name have "
+            f"{spec['mantissa']} bits; here they have {np.finfo(dtype).nmant}."
+        )
+    raw = b"".join(b"".join(chunk.to_pylist()) for chunk in chunks.chunks)
+    return np.frombuffer(bytearray(raw), dtype=dtype)
+
+
+def _times_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
+    if not pa.types.is_integer(chunks.type):
+        return _numpy_from(chunks, dtype)
+    return _numpy_from(chunks.fill_null(_NO_TIME), np.dtype("i8")).view(dtype)
 
 
 def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
@@ -228,36 +346,48 @@ def _text_bytes(array: Any, series: Any) -> float:
         return 8
     if array.dtype.storage == "pyarrow":
         return float(array.nbytes) / rows
-    return _sampled_bytes(series.to_numpy())
+    return _objects.sampled_bytes(series.to_numpy())
 
 
-def _sampled_bytes(values: Any) -> float:
-    step = max(1, len(values) // _SAMPLE)
-    sizes = [len(item) for item in values[::step] if isinstance(item, (str, bytes))]
-    return 8 + sum(sizes) / max(1, len(sizes))
+def _is_missing_nan(dtype: pd.StringDtype) -> bool:
+    missing = getattr(dtype, "na_value", pd.NA)
+    return missing is not pd.NA
 
 
 def _string_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
+    storage = spec["storage"]
     if spec["na"] == "na":
-        dtype = pd.StringDtype(spec["storage"])
+        dtype = pd.StringDtype(storage)
     else:
         try:
-            dtype = pd.StringDtype(spec["storage"], na_value=np.nan)
+            dtype = pd.StringDtype(storage, na_value=np.nan)
         except TypeError:
             # pandas before 2.3 has no such dtype: as it would have had it, objects with NaN.
-            return _object_from(chunks, {"arrow": "string", "null": "nan"})
-    return dtype.__from_arrow__(chunks)
+            arrow = "document" if spec.get("documents") else "string"
+            array = _objects.from_arrow(chunks, {"arrow": arrow, "null": "nan"})
+            array[chunks.is_null().to_numpy()] = np.nan
+            return array
+    if spec.get("documents"):
+        cells = [cell for chunk in chunks.chunks for cell in _objects.undocument(chunk)]
+    elif storage == "python" and spec["na"] == "nan":
+        # (pandas 2.3 would make the class of the other python strings here.)
+        cells = _objects.from_arrow(chunks, {"arrow": "string", "null": "nan"})
+    else:
+        return dtype.__from_arrow__(chunks)
+    return dtype.construct_array_type()._from_sequence(cells, dtype=dtype)
 
 
 # --- categories -----------------------------------------------------------------------------------
 
 
-def _categorical_column(series: Any, dtype: pd.CategoricalDtype, spec: dict[str, Any]) -> Column:
+def _categorical_column(
+    series: Any, dtype: pd.CategoricalDtype, spec: dict[str, Any], options: Options | None
+) -> Column:
     from airfreight.values._labels import pack_index
 
     spec["kind"] = "categorical"
     try:
-        spec["categories"] = pack_index(dtype.categories)
+        spec["categories"] = pack_index(dtype.categories, options)
     except Refused as error:
         raise Refused(f"its categories: {error}") from None
     spec["ordered"] = bool(dtype.ordered)
@@ -267,152 +397,62 @@ def _categorical_column(series: Any, dtype: pd.CategoricalDtype, spec: dict[str,
     )
 
 
-# --- Arrow dtypes ---------------------------------------------------------------------------------
+# --- Objects --------------------------------------------------------------------------------------
 
 
-def _arrow_column(series: Any, dtype: pd.ArrowDtype, spec: dict[str, Any]) -> Column:
-    arrow = dtype.pyarrow_dtype
-    text = str(arrow)
-    try:
-        known = _arrow_type(text) == arrow
-    except ValueError:
-        known = False
-    if not known:
-        raise Refused(f"its dtype {dtype} is not supported; convert it with .astype(…)")
-    spec["kind"] = "arrow"
-    spec["type"] = text
-    chunks = pa.chunked_array(series.array.__arrow_array__())
-    return Column(spec, arrow, chunks, chunks.nbytes / max(1, len(chunks)))
-
-
-def _arrow_type(text: str) -> pa.DataType:
-    """The Arrow types that Parquet gives back, or that a cast makes again without loss."""
-    simple = {
-        str(kind): kind
-        for kind in (
-            *(pa.int8(), pa.int16(), pa.int32(), pa.int64()),
-            *(pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64()),
-            *(pa.float32(), pa.float64(), pa.bool_()),
-            *(pa.string(), pa.large_string(), pa.binary(), pa.large_binary()),
-            *(pa.date32(), pa.timestamp("ms"), pa.timestamp("us"), pa.timestamp("ns")),
-            *(pa.duration("ms"), pa.duration("us"), pa.duration("ns")),
-        )
-    }
-    if text not in simple:
-        raise ValueError(f"an Arrow type that is not kept: {text}")
-    return simple[text]
-
-
-# --- Python objects -------------------------------------------------------------------------------
-
-
-def _object_column(series: Any, spec: dict[str, Any]) -> Column:
-    """A column of Python objects: kept when all of them are of one type that Arrow gives back."""
-    values = series.to_numpy()
-    items = values.tolist()
-    kinds = set(map(type, items))
-    nulls = set()
-    if type(None) in kinds:
-        nulls.add("none")
-    if type(pd.NA) in kinds:
-        nulls.add("na")
-    kinds -= {type(None), type(pd.NA)}
-    if float in kinds and len(kinds) > 1:
-        if any(item == item for item in items if type(item) is float):  # noqa: PLR0124 (not NaN)
-            raise Refused(_mixed(kinds))
-        nulls.add("nan")
-        kinds.discard(float)
-    if len(kinds) > 1:
-        raise Refused(_mixed(kinds))
-    kind = kinds.pop() if kinds else type(None)
-    if kind is float and any(item != item for item in items if type(item) is float):  # noqa: PLR0124
-        nulls.add("nan")
-    if len(nulls) > 1:
-        raise Refused(
-            "it mixes several kinds of missing values (None, NaN, NA); choose one of them"
-        )
+def _object_column(
+    series: Any, spec: dict[str, Any], options: Options | None, *, documents: bool
+) -> Column:
     spec["kind"] = "object"
-    spec["null"] = nulls.pop() if nulls else "none"
-    name, arrow, row_bytes = _object_type(kind, items, values)
-    spec["arrow"] = name
-    return Column(spec, arrow, values, row_bytes)
-
-
-def _mixed(kinds: set[type]) -> str:
-    names = ", ".join(sorted(kind.__name__ for kind in kinds)[:4])
-    return (
-        f"its cells are of several types ({names}), which Parquet would change; convert them "
-        "to one "
-        "type, e.g. with .astype(str)"
-    )
-
-
-def _object_type(kind: type, items: list[Any], values: Any) -> tuple[str, pa.DataType, float]:
-    if kind is str:
-        return "string", pa.large_string(), _sampled_bytes(values)
-    if kind is type(None):
-        return "null", pa.null(), 0.125
-    if kind is bool:
-        return "bool", pa.bool_(), 0.25
-    if kind is int:
-        numbers = [item for item in items if type(item) is int]
-        if min(numbers) < -(2**63) or max(numbers) >= 2**63:
-            raise Refused("it holds integers of more than 64 bits; convert them with .astype(str)")
-        return "int", pa.int64(), 8
-    if kind is float:
-        return "float", pa.float64(), 8
-    if kind is bytes:
-        return "bytes", pa.large_binary(), _sampled_bytes(values)
-    if kind is datetime.date:
-        return "date", pa.date32(), 4
-    if kind is datetime.time:
-        if any(item.tzinfo is not None or item.fold for item in items if type(item) is kind):
-            raise Refused("its times have a zone or a fold, which Parquet does not keep")
-        return "time", pa.time64("us"), 8
-    if kind is decimal.Decimal:
-        return "decimal", _decimal_type([item for item in items if type(item) is kind]), 16
-    raise Refused(
-        f"its cells are of type {kind.__name__}, which Parquet would change; convert them, "
-        "e.g. to text "
-        "or to columns of their own"
-    )
-
-
-def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType:
-    """Arrow gives all decimals of a column one number of places, so they must have it already."""
-    places = set()
-    digits = 1
-    for item in items:
-        sign, figures, exponent = item.as_tuple()
-        if not isinstance(exponent, int) or (sign and not any(figures)):
-            raise Refused("it holds a Decimal that is not finite, or a negative zero")
-        places.add(-exponent)
-        digits = max(digits, len(figures), -exponent)
-    if len(places) > 1 or min(places) < 0 or digits > 38:
-        raise Refused(
-            "its Decimals have different numbers of places, or more than 38 digits; bring them "
-            "to one with "
-            ".map(lambda d: d.quantize(…))"
-        )
-    return pa.decimal128(digits, places.pop())
-
-
-def _object_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[Any, Any]:
-    kind = spec["arrow"]
-    if kind in ("string", "bytes"):
-        array = _numpy_from(chunks, np.dtype(object))
-    elif kind in ("bool", "int", "float"):
-        filler = False if kind == "bool" else 0
-        array = _numpy_from(chunks.fill_null(filler), np.dtype(_OBJECT_NUMBERS[kind])).astype(
-            object
-        )
+    values = series.to_numpy()
+    if documents:
+        plan = _objects.documents(values.tolist(), options)
     else:
-        array = np.empty(len(chunks), dtype=object)
-        array[:] = chunks.to_pylist()
-    if chunks.null_count:
-        null = {"none": None, "nan": np.nan, "na": pd.NA}[spec["null"]]
-        array[chunks.is_null().to_numpy()] = null
-    return array
+        plan = _objects.plan(values, options)
+    return Column(spec | plan.spec, plan.type, plan.values, plan.row_bytes)
+
+
+# --- Sparse ---------------------------------------------------------------------------------------
+
+
+def _sparse_column(
+    series: Any, dtype: pd.SparseDtype, spec: dict[str, Any], options: Options | None
+) -> Column:
+    """As a dense column, which every tool reads; the encodings of the file make it small again."""
+    array = series.array
+    try:
+        spec["fill"] = document.Encoder(options=options).encode(dtype.fill_value)
+    except document.Unsupported as error:
+        raise Refused(f"its fill value {dtype.fill_value!r} is not kept ({error.cls})") from None
+    spec["kind"] = "sparse"
+    spec["blocks"] = type(array.sp_index).__name__ == "BlockIndex"
+    stored = array.sp_values
+    fills = pd.isna(stored) if pd.isna(dtype.fill_value) else stored == dtype.fill_value
+    plain = array.sp_index.to_int_index()
+    if np.any(fills) or (spec["blocks"] and not plain.to_block_index().equals(array.sp_index)):
+        # Cells that are stored although they are the fill value.
+        spec["positions"] = to_base64(pa.array(plain.indices))
+    # One row tells the kind for most dtypes, and there may be very many such columns.
+    column = make_column(pd.Series(array[:1].to_dense(), dtype=dtype.subtype), options)
+    values = array
+    if column.spec["kind"] not in ("numpy", "complex") or dtype.subtype.kind == "M":
+        column = make_column(pd.Series(array.to_dense(), dtype=dtype.subtype), options)
+        values = column
+    spec["values"] = column.spec
+    return Column(spec, column.type, values, column.row_bytes, dictionary=column.dictionary)
+
+
+def _sparse_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
+    dense = from_arrow(chunks, spec["values"])
+    dtype = pd.SparseDtype(dense.dtype, document.from_json(spec["fill"]))
+    kind = "block" if spec["blocks"] else "integer"
+    if "positions" not in spec:
+        return pd.arrays.SparseArray(dense, fill_value=dtype.fill_value, kind=kind, dtype=dtype)
+    positions = _numpy_from(from_base64(spec["positions"]), np.dtype("i4"))
+    stored = np.zeros(len(dense), dtype=bool)
+    stored[positions] = True
+    index = pd.arrays.SparseArray(stored, fill_value=False, kind=kind).sp_index
+    return pd.arrays.SparseArray(dense[positions], sparse_index=index, dtype=dtype)
 
 
 # --- Time zones -----------------------------------------------------------------------------------

@@ -8,27 +8,35 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from airfreight.values import document
+from airfreight.values import _columns, document
 from airfreight.values._columns import (
-    Refused,
     from_arrow,
     from_base64,
     make_column,
     to_arrow,
     to_base64,
 )
+from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airfreight.values import Options
 
-def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
+#: Labels that a level may have beyond those that rows use: a small part of a huge frame should not
+#: carry all labels of that.
+_MAX_SPARE_LABELS = 1 << 16
+
+
+def pack_index(
+    index: pd.Index[Any], options: Options | None = None, *, inline: bool = True
+) -> dict[str, Any]:
     """Describes an index; with its labels when `inline`, else they lie in columns of the file.
 
     Raises:
         Refused: it can't be kept exactly.
     """
-    packed: dict[str, Any] = {"names": _names(index)}
+    packed: dict[str, Any] = {"names": _names(index, options)}
     if type(index) is pd.RangeIndex:
         return packed | {"range": [index.start, index.stop, index.step]}
     if isinstance(index, pd.MultiIndex):
@@ -37,15 +45,18 @@ def pack_index(index: pd.Index[Any], *, inline: bool = True) -> dict[str, Any]:
             str(level.dtype) if isinstance(level.dtype, np.dtype) else None
             for level in index.levels
         ]
+        kept = [_level_labels(index, level, options) for level in range(index.nlevels)]
+        if any(kept):
+            packed["level_labels"] = kept
         if inline:
             packed["arrays"] = [
-                _labels(level_values(index, level)) for level in range(index.nlevels)
+                _labels(level_values(index, level), options) for level in range(index.nlevels)
             ]
     elif inline:
-        packed["arrays"] = [_labels(index)]
+        packed["arrays"] = [_labels(index, options)]
     freq = getattr(index, "freq", None)
     if freq is not None and isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)):
-        packed["freq"] = _freq(freq)
+        packed["freq"] = _freq(freq, options)
     if inline:
         back = unpack_index(packed, None)
         if not back.equals(index) or _dtypes(back) != _dtypes(index):
@@ -62,23 +73,101 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
     if arrays is None:
         arrays = [_unlabels(labels) for labels in packed["arrays"]]
     if "levels" in packed:
-        multi = pd.MultiIndex.from_arrays(arrays, names=names)
-        for level, dtype in enumerate(packed.get("level_dtypes", ())):
-            labels = multi.levels[level]
-            if dtype is not None and str(labels.dtype) != dtype:
-                multi = multi.set_levels(labels.astype(dtype), level=level, verify_integrity=False)
-        return multi
+        return _unpack_levels(packed, arrays, names)
     array = arrays[0]
     # The dtype is said, because pandas guesses one from objects.
     index = pd.Index(array, dtype=array.dtype, name=names[0], tupleize_cols=False)
     if "freq" in packed:
-        index.freq = pd.tseries.frequencies.to_offset(packed["freq"])
+        index.freq = _unpack_freq(packed["freq"])
     return index
+
+
+def version(packed: dict[str, Any]) -> int:
+    """The version of the format that a reader of this index must know."""
+    if isinstance(packed.get("freq"), dict):
+        return 2
+    specs = [labels["spec"] for labels in packed.get("arrays", ()) if "spec" in labels]
+    return max(map(_columns.version, specs), default=1)
+
+
+# --- Levels ---------------------------------------------------------------------------------------
+
+
+def _level_labels(
+    index: pd.MultiIndex, level: int, options: Options | None
+) -> dict[str, Any] | None:
+    """The labels of a level, if they are others than what pandas makes of those of the rows."""
+    labels, codes = index.levels[level], np.asarray(index.codes[level])
+    if len(labels) > max(_MAX_SPARE_LABELS, 4 * len(codes)) or _is_made(labels, codes):
+        return None
+    return pack_index(labels.rename(None), options)
+
+
+def _is_made(labels: pd.Index[Any], codes: Any) -> bool:
+    """Whether `MultiIndex.from_arrays` would make the same level: sorted, and all of it in use."""
+    if type(labels) is pd.RangeIndex or getattr(labels, "freq", None) is not None:
+        return False
+    if isinstance(labels, pd.CategoricalIndex):
+        return bool(np.array_equal(labels.codes, np.arange(len(labels.categories))))
+    if labels.dtype == object and set(map(type, labels)) - {str}:
+        return False
+    try:
+        if not labels.is_monotonic_increasing:
+            return False
+    except (TypeError, NotImplementedError):
+        return False
+    used = np.zeros(len(labels) + 1, dtype=bool)  # The last one for -1.
+    used[codes] = True
+    return bool(used[:-1].all())
+
+
+def _unpack_levels(packed: dict[str, Any], arrays: Sequence[Any], names: Any) -> pd.MultiIndex:
+    kept = packed.get("level_labels") or [None] * len(arrays)
+    dtypes = packed.get("level_dtypes") or [None] * len(arrays)
+    if any(kept):
+        levels, codes = [], []
+        for array, labels, dtype in zip(arrays, kept, dtypes, strict=True):
+            if labels is not None:
+                level = unpack_index(labels, None)
+                positions = _positions(level, array)
+            else:
+                made = pd.MultiIndex.from_arrays([array])
+                level, positions = made.levels[0], made.codes[0]
+                if dtype is not None and str(level.dtype) != dtype:
+                    level = level.astype(dtype)
+            levels.append(level)
+            codes.append(positions)
+        return pd.MultiIndex(levels, codes, names=names, verify_integrity=False)
+    multi = pd.MultiIndex.from_arrays(arrays, names=names)
+    for position, dtype in enumerate(dtypes):
+        labels = multi.levels[position]
+        if dtype is not None and str(labels.dtype) != dtype:
+            multi = multi.set_levels(labels.astype(dtype), level=position, verify_integrity=False)
+    return multi
+
+
+def _positions(level: pd.Index[Any], array: Any) -> Any:
+    """Where each label is in its level; -1: missing."""
+    there = ~np.asarray(pd.isna(array), dtype=bool)
+    labels = pd.Index(array[there], dtype=array.dtype, tupleize_cols=False)
+    codes = np.full(len(array), -1, dtype=np.int64)
+    if isinstance(level.dtype, pd.IntervalDtype) or level.dtype == object:
+        # Intervals that overlap pandas does not look up.
+        known = {label: position for position, label in enumerate(level)}
+        codes[there] = [known[label] for label in labels]
+        return codes
+    if labels.dtype != level.dtype:  # Integers among which some are missing.
+        labels = labels.astype(level.dtype)
+    codes[there] = level.get_indexer(labels)
+    if (codes[there] < 0).any():
+        raise ValueError("a row has a label that its level does not have")
+    return codes
 
 
 def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
     """The labels of one level, missing ones included, of a dtype that holds all of them."""
-    values = index.get_level_values(level)
+    # Without names, one of which could be the number of another level.
+    values = index.set_names([None] * index.nlevels).get_level_values(level)
     labels = index.levels[level]
     if values.dtype == labels.dtype or not isinstance(labels.dtype, np.dtype):
         return values
@@ -99,23 +188,23 @@ def _dtypes(index: pd.Index[Any]) -> list[Any]:
     return [index.dtype]
 
 
-def _names(index: pd.Index[Any]) -> Any:
+def _names(index: pd.Index[Any], options: Options | None) -> Any:
     try:
-        return document.Encoder().encode(list(index.names))
+        return document.Encoder(options=options).encode(list(index.names))
     except document.Unsupported as error:
         raise Refused(f"its name is of type {error.cls.__name__}") from None
 
 
-def _labels(index: pd.Index[Any]) -> dict[str, Any]:
+def _labels(index: pd.Index[Any], options: Options | None) -> dict[str, Any]:
     """One level: objects as a document, everything else by way of Arrow."""
-    column = None if index.dtype == object else make_column(index)
+    column = None if index.dtype == object else make_column(index, options)
     if column is None or isinstance(index.dtype, pd.StringDtype):
         try:
             objects = [
                 label if column is None or isinstance(label, str) else None
                 for label in index.tolist()
             ]
-            labels: dict[str, Any] = {"objects": document.Encoder().encode(objects)}
+            labels: dict[str, Any] = {"objects": document.Encoder(options=options).encode(objects)}
         except document.Unsupported as error:
             raise Refused(f"a label is of type {error.cls.__name__}") from None
         return labels if column is None else labels | {"spec": column.spec}
@@ -140,15 +229,46 @@ def _unlabels(packed: dict[str, Any]) -> Any:
     return from_arrow(from_base64(packed["arrow"]), packed["spec"])
 
 
-def _freq(freq: Any) -> str:
+# --- Frequencies ----------------------------------------------------------------------------------
+
+
+def _freq(freq: Any, options: Options | None) -> Any:
+    """The name of a frequency, or what makes it where the name does not tell it in full."""
     text: str = freq.freqstr
     try:
-        same = pd.tseries.frequencies.to_offset(text) == freq
+        if _same_freq(pd.tseries.frequencies.to_offset(text), freq):
+            return text
     except ValueError:
+        pass
+    # A calendar is made of the other two.
+    kwds = {name: value for name, value in freq.kwds.items() if name != "calendar"}
+    try:
+        packed = {
+            "offset": type(freq).__name__,
+            "n": freq.n,
+            "normalize": freq.normalize,
+            "kwds": document.Encoder(options=options).encode(kwds),
+        }
+        same = _same_freq(_unpack_freq(packed), freq)
+    except (document.Unsupported, AttributeError, TypeError, ValueError):
         same = False
+        packed = {}
     if not same:
         raise Refused(
             f"its frequency {text} is one that its name does not tell in full; drop it with "
             "index.freq = None"
         )
-    return text
+    return packed
+
+
+def _same_freq(one: Any, other: Any) -> bool:
+    same = type(one) is type(other) and one == other and one.normalize == other.normalize
+    return bool(same)
+
+
+def _unpack_freq(packed: Any) -> Any:
+    if isinstance(packed, str):
+        return pd.tseries.frequencies.to_offset(packed)
+    made = getattr(pd.offsets, packed["offset"])
+    assert issubclass(made, pd.offsets.BaseOffset), made
+    return made(n=packed["n"], normalize=packed["normalize"], **document.from_json(packed["kwds"]))

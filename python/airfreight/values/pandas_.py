@@ -3,8 +3,8 @@
 A frame is converted and encoded row group by row group into one native buffer: there is never a
 whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds
 of missing values, attrs) lies in the file's metadata under the key `airfreight`, so that what comes
-back does not depend on the reader's versions of pandas and pyarrow. What can't be kept exactly is
-refused.
+back does not depend on the reader's versions of pandas and pyarrow. Cells that Arrow would change
+are documents, one for each cell. What can't be kept exactly is refused.
 """
 
 from __future__ import annotations
@@ -20,15 +20,24 @@ import pyarrow as pa
 from airfreight import values
 from airfreight.errors import InvalidError, NewerFormatError
 from airfreight.values import DEFAULTS, Payload, _parquet, document, human_bytes
-from airfreight.values._columns import Column, Refused, describe, from_arrow, make_column, to_arrow
+from airfreight.values._columns import (
+    Column,
+    describe,
+    from_arrow,
+    make_column,
+    to_arrow,
+    version,
+)
 from airfreight.values._labels import level_values, pack_index, unpack_index
+from airfreight.values._labels import version as labels_version
+from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     import pyarrow.parquet as pq
 
-    from airfreight._core import Reader
+    from airfreight._core import Reader, Sink, Writer
     from airfreight.values import NewSink, Options
 
 
@@ -39,8 +48,8 @@ TYPE = "pandas.DataFrame"
 EXTENSION = _parquet.EXTENSION
 CONTENT_TYPE = _parquet.CONTENT_TYPE
 
-#: Version of our entry in the file's metadata.
-VERSION = 1
+#: Newest version of our entry in the file's metadata.
+VERSION = 2
 #: Labels that an error names.
 _SHOWN_LABELS = 20
 
@@ -58,20 +67,46 @@ def encode(
     """
     if type(value) is not pd.DataFrame:
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
-    columns, index_columns, metadata = _plan(value)
-    sink = new_sink()
-    _write(value, [*columns, *index_columns], metadata, sink, options)
-    size = sink.tell()
-    labels = [
-        (_label(label), describe(column))
-        for label, column in zip(value.columns, columns, strict=True)
-    ]
+    sink, labels = encode_frame(value, options, new_sink)
     return Payload(
         body=sink,
         rows=len(value),
         columns=labels,
-        summary=_summary(len(value), labels, size),
+        summary=_summary(len(value), labels, sink.tell()),
     )
+
+
+def encode_frame(
+    frame: pd.DataFrame, options: Options, new_sink: NewSink, what: str = ""
+) -> tuple[Sink | Writer, list[tuple[str, str]]]:
+    """Encodes a frame, or what is one here: the sink, and label and dtype of each column.
+
+    `what` is said of a column in an error where it is no column of a frame. Raises as `encode`.
+    """
+    documents: set[int] = set()
+    while True:
+        columns, index_columns, metadata = _plan(frame, options, documents, what)
+        sink = new_sink()
+        try:
+            _write(frame, [*columns, *index_columns], metadata, sink, options)
+        except _NotText as error:
+            # So rare that no look for it is paid for beforehand.
+            sink.abandon()
+            documents.add(error.position)
+            continue
+        labels = [
+            (_label(label), describe(column))
+            for label, column in zip(frame.columns, columns, strict=True)
+        ]
+        return sink, labels
+
+
+class _NotText(Exception):  # noqa: N818 (never leaves this module)
+    """A text in a column has a lone surrogate, which UTF-8 can't hold."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
 
 
 def decode(data: memoryview) -> pd.DataFrame:
@@ -162,38 +197,54 @@ def _positions(labels: pd.Index[Any], wanted: Sequence[Any]) -> list[int]:
     return found
 
 
-def _plan(frame: pd.DataFrame) -> tuple[list[Column], list[Column], dict[str, Any]]:
-    """How each column and index level is kept, and what the file's metadata says of it."""
+def _plan(
+    frame: pd.DataFrame, options: Options, documents: Collection[int], what: str = ""
+) -> tuple[list[Column], list[Column], dict[str, Any]]:
+    """How each column and index level is kept, and what the file's metadata says of it.
+
+    `documents` are columns and levels of texts that UTF-8 can't hold.
+    """
     columns = []
     for position, label in enumerate(frame.columns):
         try:
-            columns.append(make_column(frame.iloc[:, position]))
+            series = frame.iloc[:, position]
+            columns.append(make_column(series, options, documents=position in documents))
         except Refused as error:
-            raise TypeError(f"value: column {_label(label)!r}: {error}") from None
+            raise TypeError(f"value: {what or f'column {_label(label)!r}'}: {error}") from None
     try:
-        labels = pack_index(frame.columns)
+        labels = pack_index(frame.columns, options)
     except Refused as error:
-        raise TypeError(f"value: the column labels: {error}") from None
+        place = "the name" if what else "the column labels"
+        raise TypeError(f"value: {place}: {error}") from None
     try:
-        index = pack_index(frame.index, inline=False)
+        index = pack_index(frame.index, options, inline=False)
         index_columns = []
         if not index.get("range"):
             multi = isinstance(frame.index, pd.MultiIndex)
             index_columns = [
-                make_column(level_values(frame.index, level) if multi else frame.index)
+                make_column(
+                    level_values(frame.index, level) if multi else frame.index,
+                    options,
+                    documents=len(columns) + level in documents,
+                )
                 for level in range(frame.index.nlevels)
             ]
     except Refused as error:
         raise TypeError(f"value: the index: {error}") from None
     try:
-        attrs = document.Encoder().encode(dict(frame.attrs))
+        attrs = document.Encoder(options=options).encode(dict(frame.attrs))
     except document.Unsupported as error:
         raise TypeError(f"value.attrs{str(error.as_type_error()).removeprefix('value')}") from None
+    specs = [column.spec for column in columns]
+    index_specs = [column.spec for column in index_columns]
     metadata = {
-        "version": VERSION,
+        # The least that a reader must know, so that older ones read what they can.
+        "version": max(
+            (labels_version(labels), labels_version(index), *map(version, specs + index_specs))
+        ),
         "pandas": pd.__version__,
-        "columns": [column.spec for column in columns],
-        "index_columns": [column.spec for column in index_columns],
+        "columns": specs,
+        "index_columns": index_specs,
         "labels": labels,
         "index": index,
         "attrs": attrs,
@@ -230,10 +281,7 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
         count = frame.shape[1]
         place = f"column {_label(frame.columns[position])!r}" if position < count else "the index"
         if isinstance(error, UnicodeEncodeError):
-            # Not chained: the error of Python quotes the text.
-            raise TypeError(
-                f"value: {place}: a text in it has a lone surrogate, which UTF-8 can't hold"
-            ) from None
+            raise _NotText(position) from None
         raise TypeError(
             f"value: {place}: its values can't be kept in Parquet ({type(error).__name__})"
         ) from error

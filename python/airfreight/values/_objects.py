@@ -1,0 +1,291 @@
+"""Columns of Python objects to Arrow and back.
+
+Cells of one type that Arrow gives back are a plain column of that type. All others, and cells of
+several types, are a text column of documents (`formats/document.md`), one for each cell.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import json
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from airfreight.values import document
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airfreight.values import Options
+
+#: Python's numbers in a column of objects, by the name that the spec gives them.
+_NUMBERS = {"bool": "bool", "int": "int64", "float": "float64"}
+#: What a list may hold to be one of Arrow: its type there.
+_LIST_ITEMS = {
+    bool: ("bool", pa.bool_()),
+    bytes: ("bytes", pa.large_binary()),
+    float: ("float", pa.float64()),
+    int: ("int", pa.int64()),
+    str: ("string", pa.large_string()),
+}
+#: Cells that become documents at a time: bounds what exists twice.
+_CELLS = 1 << 16
+#: Elements of a text column that are measured to estimate its size.
+_SAMPLE = 512
+#: Values of `datetime.timedelta` that 64 bits of microseconds hold.
+_MAX_TIMEDELTA = datetime.timedelta(microseconds=2**63 - 1)
+
+
+class Refused(Exception):  # noqa: N818 (becomes a TypeError with the column's label)
+    """A column that can't be kept exactly, and why."""
+
+
+class Plan(NamedTuple):
+    """How a column of objects is kept.
+
+    Attributes:
+        spec: members of its spec.
+        type: of Arrow.
+        values: what `to_arrow` takes slices of.
+        row_bytes: estimated Arrow memory of one row.
+    """
+
+    spec: dict[str, Any]
+    type: pa.DataType
+    values: Any
+    row_bytes: float
+
+
+def plan(values: np.ndarray[Any, Any], options: Options | None) -> Plan:
+    """Decides how cells are kept, by one pass over their types.
+
+    Raises:
+        Refused: one can't be kept exactly.
+    """
+    items = values.tolist()
+    kinds = set(map(type, items))
+    nulls = []
+    if type(None) in kinds:
+        nulls.append("none")
+    if type(pd.NA) in kinds:
+        nulls.append("na")
+    kinds -= {type(None), type(pd.NA)}
+    if float in kinds and len(kinds) > 1:
+        if any(item == item for item in items if type(item) is float):  # noqa: PLR0124 (not NaN)
+            return documents(items, options)
+        nulls.append("nan")
+        kinds.discard(float)
+    elif kinds == {float} and any(item != item for item in items if type(item) is float):  # noqa: PLR0124
+        nulls.append("nan")
+    if len(kinds) > 1 or len(nulls) > 1:
+        return documents(items, options)
+    null = nulls[0] if nulls else "none"
+    found = _plain(kinds.pop() if kinds else type(None), items, values)
+    if found is None:
+        return documents(items, options)
+    name, arrow, row_bytes, more = found
+    return Plan({"null": null, "arrow": name, **more}, arrow, values, row_bytes)
+
+
+def to_arrow(values: Any, kind: pa.DataType, spec: dict[str, Any]) -> pa.Array:
+    """The Arrow array of some cells."""
+    name = spec["arrow"]
+    if name == "document":
+        return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], kind)
+    if name == "list":
+        missing = np.fromiter((type(item) is not list for item in values), bool, len(values))
+        return pa.array(values.tolist(), type=kind, mask=missing)
+    if name == "ndarray":
+        arrays = [item if isinstance(item, np.ndarray) else None for item in values]
+        lengths = [0 if item is None else len(item) for item in arrays]
+        missing = np.array([item is None for item in arrays], dtype=bool)
+        offsets = np.zeros(len(arrays) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        there = [item for item in arrays if item is not None]
+        flat = np.concatenate(there) if there else np.empty(0, dtype=spec["items"])
+        return pa.LargeListArray.from_arrays(
+            pa.array(offsets, mask=np.append(missing, [False])) if missing.any() else offsets,
+            pa.array(flat, type=kind.value_type),
+        )
+    return pa.array(values, type=kind, from_pandas=True)
+
+
+def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[Any, Any]:
+    """The inverse of `to_arrow`: an array of objects."""
+    kind = spec["arrow"]
+    array = np.empty(len(chunks), dtype=object)
+    start = 0
+    for chunk in chunks.chunks:
+        # One by one: numpy would take lists and arrays of one length for rows.
+        for position, cell in enumerate(_cells(chunk, kind, spec), start):
+            array[position] = cell
+        start += len(chunk)
+    if chunks.null_count and kind != "document":
+        null = {"none": None, "nan": np.nan, "na": pd.NA}[spec["null"]]
+        array[chunks.is_null().to_numpy()] = null
+    return array
+
+
+# --- Documents ------------------------------------------------------------------------------------
+
+
+def documents(items: Sequence[Any], options: Options | None) -> Plan:
+    """Cells as documents: None as null, so that tools that read the column see what is missing.
+
+    Raises:
+        Refused: names the cell.
+    """
+    chunks = [
+        pa.array(_texts(items, start, options), pa.large_string())
+        for start in range(0, len(items), _CELLS)
+    ]
+    values = pa.chunked_array(chunks, pa.large_string())
+    row_bytes = values.nbytes / max(1, len(values))
+    return Plan({"arrow": "document"}, values.type, values, row_bytes)
+
+
+def _texts(items: Sequence[Any], start: int, options: Options | None) -> list[str | None]:
+    cells = items[start : start + _CELLS]
+    encoder = document.Encoder(options=options)
+    try:
+        encoded = encoder.encode(list(cells))
+    except document.Unsupported as error:
+        step = error.steps.pop() if error.steps else "[0]"
+        place = f"row {start + int(step[1:-1])}"
+        message = str(error.as_type_error()).removeprefix("value")
+        raise Refused(f"{place}{message}") from None
+    dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+    return [None if cell is None else dump(cell) for cell in encoded]
+
+
+def undocument(chunk: pa.Array) -> list[Any]:
+    """The cells of documents."""
+    texts = ",".join("null" if text is None else text for text in chunk.to_pylist())
+    cells: list[Any] = document.from_json(json.loads(f"[{texts}]"))
+    return cells
+
+
+# --- Plain columns --------------------------------------------------------------------------------
+
+
+def _plain(
+    kind: type, items: list[Any], values: Any
+) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
+    """Name, type and size of a column whose cells are of one type; None: Arrow changes them."""
+    if kind is str:
+        return "string", pa.large_string(), sampled_bytes(values), {}
+    if kind is type(None):
+        return "null", pa.null(), 0.125, {}
+    if kind is bool:
+        return "bool", pa.bool_(), 0.25, {}
+    if kind is float:
+        return "float", pa.float64(), 8, {}
+    if kind is bytes:
+        return "bytes", pa.large_binary(), sampled_bytes(values), {}
+    if kind is datetime.date:
+        return "date", pa.date32(), 4, {}
+    there: list[Any] = [item for item in items if type(item) is kind]
+    if kind is int:
+        fits = min(there) >= -(2**63) and max(there) < 2**63
+        return ("int", pa.int64(), 8, {}) if fits else None
+    if kind in (datetime.time, datetime.datetime):
+        if any(item.tzinfo is not None or item.fold for item in there):
+            return None
+        if kind is datetime.time:
+            return "time", pa.time64("us"), 8, {}
+        return "datetime", pa.timestamp("us"), 8, {}
+    if kind is datetime.timedelta:
+        fits = all(-_MAX_TIMEDELTA <= item <= _MAX_TIMEDELTA for item in there)
+        return ("timedelta", pa.duration("us"), 8, {}) if fits else None
+    if kind is decimal.Decimal:
+        arrow = _decimal_type(there)
+        return None if arrow is None else ("decimal", arrow, 16, {})
+    if kind is list:
+        return _lists(there)
+    if kind is np.ndarray:
+        return _arrays(there)
+    return None
+
+
+def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType | None:
+    """Arrow gives all decimals of a column one number of places, so they must have it already."""
+    places = set()
+    digits = 1
+    for item in items:
+        sign, figures, exponent = item.as_tuple()
+        if not isinstance(exponent, int) or (sign and not any(figures)):
+            return None  # Not finite, or a negative zero.
+        places.add(-exponent)
+        digits = max(digits, len(figures), -exponent)
+    if len(places) > 1 or min(places) < 0 or digits > 38:
+        return None
+    return pa.decimal128(digits, places.pop())
+
+
+def _lists(items: list[list[Any]]) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
+    kinds = set(map(type, chain.from_iterable(items)))
+    if len(kinds) != 1:
+        return None
+    kind = kinds.pop()
+    if kind not in _LIST_ITEMS:
+        return None
+    if kind is int and not all(-(2**63) <= it < 2**63 for it in chain.from_iterable(items)):
+        return None
+    if kind is str and not all(map(document.is_plain_text, chain.from_iterable(items))):
+        return None
+    name, arrow = _LIST_ITEMS[kind]
+    each = 16 if kind in (str, bytes) else 8
+    row_bytes = 8 + each * sum(map(len, items)) / len(items)
+    return "list", pa.large_list(arrow), row_bytes, {"items": name}
+
+
+def _arrays(items: list[Any]) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
+    """Vectors of numbers, of one dtype."""
+    dtype = items[0].dtype
+    # (Parquet has no half floats before pyarrow 15, and no long doubles.)
+    if dtype.kind not in "biuf" or not dtype.isnative or dtype in (np.float16, np.longdouble):
+        return None
+    if any(
+        item.ndim != 1 or item.dtype != dtype or item.dtype.metadata is not None for item in items
+    ):
+        return None
+    row_bytes = 8 + dtype.itemsize * sum(map(len, items)) / len(items)
+    return "ndarray", pa.large_list(pa.from_numpy_dtype(dtype)), row_bytes, {"items": dtype.str}
+
+
+def sampled_bytes(values: Any) -> float:
+    """Estimated bytes of one text, with its offset."""
+    step = max(1, len(values) // _SAMPLE)
+    sizes = [len(item) for item in values[::step] if isinstance(item, (str, bytes))]
+    return 8 + sum(sizes) / max(1, len(sizes))
+
+
+def _cells(chunk: pa.Array, kind: str, spec: dict[str, Any]) -> Any:
+    if kind == "document":
+        return undocument(chunk)
+    if kind in ("string", "bytes"):
+        return chunk.to_numpy(zero_copy_only=False)
+    if kind in _NUMBERS:
+        filled = chunk.fill_null(False if kind == "bool" else 0)
+        return filled.to_numpy(zero_copy_only=False).tolist()
+    if kind == "list":
+        flat = chunk.values
+        whole = flat.to_pylist() if spec["items"] in ("string", "bytes", "bool") else (
+            flat.to_numpy(zero_copy_only=False).tolist()
+        )  # fmt: skip
+        return [whole[a:b] for a, b in _bounds(chunk)]
+    if kind == "ndarray":
+        numbers = chunk.values.to_numpy(zero_copy_only=False)
+        return [numbers[a:b].astype(spec["items"]) for a, b in _bounds(chunk)]
+    return chunk.to_pylist()
+
+
+def _bounds(chunk: pa.Array) -> Any:
+    """Where each list lies in the values of all."""
+    offsets = chunk.offsets.to_numpy().tolist()
+    return pairwise(offsets)
