@@ -12,6 +12,14 @@ from __future__ import annotations
 import _thread
 import logging  # noqa: F401 (see the end)
 import os
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+#: How often a coroutine looks whether another thread's imports are done, in seconds.
+_LOOK = 0.005
 
 #: How long a fork waits for imports, in seconds, before it goes on regardless. pandas and a cloud's
 #: provider take some seconds on a cold disk; an import that hangs for longer (a network file
@@ -24,6 +32,18 @@ _PATIENCE = 30.0
 loading = _thread.RLock()
 # The threads that hold it because they are about to fork.
 _forking: set[int] = set()
+
+
+async def imported(name: str) -> ModuleType:
+    """Imports a module for a coroutine: what another thread is importing holds up no event loop."""
+    import asyncio  # Which a coroutine has; `import airfreight` does not need it.
+
+    while not loading.acquire(blocking=False):  # noqa: ASYNC110 (a thread tells no loop)
+        await asyncio.sleep(_LOOK)
+    try:
+        return import_module(name)
+    finally:
+        loading.release()
 
 
 def _before() -> None:

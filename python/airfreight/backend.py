@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airfreight import config, task  # noqa: F401 (task: watches for forks)
 from airfreight._airflow import base_class
-from airfreight._imports import loading
+from airfreight._imports import imported, loading
 
 if TYPE_CHECKING:
     BaseXCom: Any = object
@@ -133,9 +133,7 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
             """As `get_one`; transfers and decoding go on in a thread."""
             if cls._decodes_itself():
                 return await super().aget_one(**asked)
-            with loading:
-                from airfreight import rows
-
+            rows = await imported("airfreight.rows")
             return await rows.aget_one(asked)
 
         @classmethod
@@ -143,9 +141,7 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
             """As `get_all`; transfers and decoding go on in threads."""
             if cls._decodes_itself():
                 return await super().aget_all(**asked)
-            with loading:
-                from airfreight import rows
-
+            rows = await imported("airfreight.rows")
             return await rows.aget_all(asked)
 
     if hasattr(BaseXCom, "_abuild_set_message"):
@@ -153,9 +149,7 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
 
         @classmethod
         async def _abuild_set_message(cls, *args: Any, **kwargs: Any) -> Any:
-            with loading:
-                from airfreight import runtime
-
+            runtime = await imported("airfreight.runtime")
             build = partial(super()._abuild_set_message, *args, **kwargs)
             return await runtime.when_prepared(build)
 
@@ -167,9 +161,8 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
             if cls._encodes_itself():
                 await super().aset(key, value, **where)
                 return
-            with loading:
-                from airfreight import exchange, rows
-
+            exchange = await imported("airfreight.exchange")
+            rows = await imported("airfreight.rows")
             address = exchange.Address(
                 where.get("dag_id"),
                 where.get("run_id"),

@@ -16,7 +16,7 @@ from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight import connections, exchange, runtime
+from airfreight import _imports, connections, exchange, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -442,3 +442,29 @@ def test_what_asyncio_has_of_a_role_is_asked_for_in_a_thread(
     )
     resolved = asyncio.run(connections.aresolve("my_s3"))
     assert resolved.settings["access_key_id"] == "A"
+
+
+def test_a_coroutine_waits_for_the_imports_of_other_threads_without_its_loop() -> None:
+    loop_went_on = threading.Event()
+    held = threading.Event()
+    outcome: list[bool] = []
+
+    def import_something() -> None:
+        with _imports.loading:
+            held.set()
+            outcome.append(loop_went_on.wait(20))
+
+    async def both() -> Any:
+        thread = threading.Thread(target=import_something)
+        thread.start()
+        held.wait(20)
+        module = asyncio.ensure_future(_imports.imported("airfreight.rows"))
+        await asyncio.sleep(0)
+        assert not module.done()
+        loop_went_on.set()
+        found = await module
+        thread.join()
+        return found
+
+    assert asyncio.run(both()).__name__ == "airfreight.rows"
+    assert outcome == [True]
