@@ -104,8 +104,28 @@ class Codec(Protocol):
 _BY_CLASS = {
     "builtins.bytes": "binary",
     "numpy.ndarray": "numpy_",
+    "pandas.Categorical": "pandas_parts:CATEGORICAL",
+    "pandas.CategoricalIndex": "pandas_parts:INDEX",
     "pandas.DataFrame": "pandas_",  # pandas 3
+    "pandas.DatetimeIndex": "pandas_parts:INDEX",
+    "pandas.Index": "pandas_parts:INDEX",
+    "pandas.IntervalIndex": "pandas_parts:INDEX",
+    "pandas.MultiIndex": "pandas_parts:INDEX",
+    "pandas.PeriodIndex": "pandas_parts:INDEX",
+    "pandas.RangeIndex": "pandas_parts:INDEX",
+    "pandas.Series": "pandas_parts:SERIES",
+    "pandas.TimedeltaIndex": "pandas_parts:INDEX",
+    "pandas.core.arrays.categorical.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.core.frame.DataFrame": "pandas_",  # pandas 1 and 2
+    "pandas.core.indexes.base.Index": "pandas_parts:INDEX",
+    "pandas.core.indexes.category.CategoricalIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.datetimes.DatetimeIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.interval.IntervalIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.multi.MultiIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.period.PeriodIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.range.RangeIndex": "pandas_parts:INDEX",
+    "pandas.core.indexes.timedeltas.TimedeltaIndex": "pandas_parts:INDEX",
+    "pandas.core.series.Series": "pandas_parts:SERIES",
     "polars.dataframe.frame.DataFrame": "polars_:FRAME",
     "polars.lazyframe.frame.LazyFrame": "polars_:LAZY_FRAME",
     "polars.series.series.Series": "polars_:SERIES",
@@ -116,7 +136,11 @@ _BY_CLASS = {
     "pyarrow.lib.Table": "arrow_:TABLE",
 }
 # As `_BY_CLASS`, of types of which each has many classes, which the codec tells apart.
-_BY_BASE = {"pyarrow.lib.Array": "arrow_:ARRAY"}
+_BY_BASE = {
+    "pandas.api.extensions.ExtensionArray": "pandas_parts:ARRAY",
+    "pandas.core.arrays.base.ExtensionArray": "pandas_parts:ARRAY",
+    "pyarrow.lib.Array": "arrow_:ARRAY",
+}
 # Values of other types that give Arrow tables: the protocol's method and the codec. Not those of
 # packages whose types have codecs of their own: what is not registered there is refused.
 _BY_PROTOCOL = ("__arrow_c_stream__", "arrow_:STREAM")
@@ -126,7 +150,11 @@ _BY_TYPE = {
     "document": "document",
     "json": "json_",
     "numpy.ndarray": "numpy_",
+    "pandas.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.DataFrame": "pandas_",
+    "pandas.Index": "pandas_parts:INDEX",
+    "pandas.Series": "pandas_parts:SERIES",
+    "pandas.array": "pandas_parts:ARRAY",
     "polars.DataFrame": "polars_:FRAME",
     "polars.LazyFrame": "polars_:LAZY_FRAME",
     "polars.Series": "polars_:SERIES",
@@ -144,7 +172,11 @@ _EXTENSIONS = {
     "document": ("json",),
     "json": ("json",),
     "numpy.ndarray": ("npy",),
+    "pandas.Categorical": ("parquet",),
     "pandas.DataFrame": ("parquet",),
+    "pandas.Index": ("parquet",),
+    "pandas.Series": ("parquet",),
+    "pandas.array": ("parquet",),
     "polars.DataFrame": ("parquet", "arrow"),
     "polars.LazyFrame": ("parquet", "arrow"),
     "polars.Series": ("parquet", "arrow"),

@@ -1,0 +1,132 @@
+"""Series, indexes, categoricals and arrays of pandas, as frames. Specification: `formats/frame.md`.
+
+A series is a frame of one column, an index a frame of none, an array a series without an index of
+its own: what keeps frames exactly keeps these.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from airfreight import values
+from airfreight.values import DEFAULTS, Payload, human_bytes, pandas_
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airfreight.values import NewSink, Options
+
+
+class PartCodec:
+    """The codec of one kind of value. Its `TYPE` is the `_xcom_type`.
+
+    Threads: any. Blocking: as the sink. Errors: as those of frames.
+    """
+
+    EXTENSION = pandas_.EXTENSION
+    CONTENT_TYPE = pandas_.CONTENT_TYPE
+
+    def __init__(
+        self,
+        kind: str,
+        check: Callable[[Any], bool],
+        to_frame: Callable[[Any], pd.DataFrame],
+        from_frame: Callable[[pd.DataFrame], Any],
+    ) -> None:
+        self.TYPE = kind
+        self._is_ours = check
+        self._to_frame = to_frame
+        self._from_frame = from_frame
+
+    def encode(
+        self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
+    ) -> Payload:
+        """Encodes into a native sink.
+
+        Raises:
+            TypeError: it can't be kept exactly; names the place and the reason.
+        """
+        if not self._is_ours(value):
+            raise TypeError(
+                f"value: {type(value)!r} is no {self.TYPE} of pandas' own; convert it, e.g. with "
+                ".to_numpy()"
+            )
+        sink, columns = pandas_.encode_frame(
+            self._to_frame(value), options, new_sink, what="its values"
+        )
+        dtype = columns[0][1] if columns else _dtype(value)
+        name = type(value).__name__
+        return Payload(
+            body=sink,
+            rows=len(value),
+            columns=columns if self.TYPE == "pandas.Series" else (),
+            summary=f"{name} {len(value):,} {dtype} · {human_bytes(sink.tell())} parquet",
+        )
+
+    def decode(self, data: memoryview) -> Any:
+        """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
+        return self._from_frame(pandas_.decode(data))
+
+
+def _dtype(index: pd.Index[Any]) -> str:
+    if isinstance(index, pd.MultiIndex):
+        return f"({', '.join(str(level.dtype) for level in index.levels[:6])})"
+    return str(index.dtype)
+
+
+def _series_to_frame(series: pd.Series[Any]) -> pd.DataFrame:
+    frame = series.to_frame(name=0)
+    # As an object: pandas guesses a dtype for a label alone.
+    frame.columns = pd.Index([series.name], dtype=object, tupleize_cols=False)
+    frame.attrs = series.attrs
+    frame.flags.allows_duplicate_labels = series.flags.allows_duplicate_labels
+    return frame
+
+
+def _series_from_frame(frame: pd.DataFrame) -> pd.Series[Any]:
+    series = frame.iloc[:, 0]
+    series.attrs = frame.attrs
+    series.flags.allows_duplicate_labels = frame.flags.allows_duplicate_labels
+    return series
+
+
+def _array_to_frame(array: Any) -> pd.DataFrame:
+    if getattr(array, "freq", None) is not None and not isinstance(array, pd.arrays.PeriodArray):
+        return pd.DataFrame(index=pd.Index(array))  # A column has no frequency.
+    if type(array).__name__ in ("NumpyExtensionArray", "PandasArray"):
+        array = array.to_numpy()
+    # The dtype is said, because pandas guesses one from objects.
+    return _series_to_frame(pd.Series(array, dtype=array.dtype, copy=False))
+
+
+def _array_from_frame(frame: pd.DataFrame) -> Any:
+    return frame.iloc[:, 0].array if frame.shape[1] else frame.index.array
+
+
+def _is_of_pandas(value: Any) -> bool:
+    return type(value).__module__.partition(".")[0] == "pandas"
+
+
+SERIES = PartCodec(
+    "pandas.Series", lambda value: type(value) is pd.Series, _series_to_frame, _series_from_frame
+)
+INDEX = PartCodec(
+    "pandas.Index",
+    lambda value: isinstance(value, pd.Index) and _is_of_pandas(value),
+    lambda index: pd.DataFrame(index=index),
+    lambda frame: frame.index,
+)
+CATEGORICAL = PartCodec(
+    "pandas.Categorical",
+    lambda value: type(value) is pd.Categorical,
+    _array_to_frame,
+    _array_from_frame,
+)
+ARRAY = PartCodec(
+    "pandas.array",
+    lambda value: isinstance(value, pd.api.extensions.ExtensionArray) and _is_of_pandas(value),
+    _array_to_frame,
+    _array_from_frame,
+)
