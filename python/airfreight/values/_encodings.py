@@ -7,8 +7,8 @@ that is not larger than what a writer's defaults (a dictionary where it fits, el
 compressed) make of the column.
 
 Encodings: https://parquet.apache.org/docs/file-format/data-pages/encodings/. All of them are read
-by pyarrow 12, DuckDB 0.10 and polars 1.0 and later (pyarrow 11 lacks DELTA_LENGTH_BYTE_ARRAY, polars
-0.20.0 lacks BYTE_STREAM_SPLIT of columns with nulls); nothing of what is newer is written.
+by pyarrow 12, DuckDB 0.10, polars 1.0 and later (pyarrow 11 lacks DELTA_LENGTH_BYTE_ARRAY, polars
+0.20.0 BYTE_STREAM_SPLIT of columns with nulls); nothing of what is newer is written.
 """
 
 from __future__ import annotations

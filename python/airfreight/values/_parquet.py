@@ -162,30 +162,60 @@ def open_file(source: Any, **options: Any) -> pq.ParquetFile:
     )
 
 
-def open_parts(reader: Reader) -> tuple[pq.ParquetFile, Callable[[Sequence[int]], None]]:
-    """Opens an object of which only the tail was read, and what fetches columns by their numbers.
+class Source:
+    """A file that is read whole or by columns.
 
-    These are Parquet's, as `leaf_numbers` gives them.
+    Attributes:
+        entry: ours in the metadata; None when there is none.
     """
-    offset, tail = reader.tail_offset, reader.read_tail()
-    pieces = _Pieces(reader.size)
-    pieces.add(offset, tail)
-    # Of the tail alone, because pyarrow reads 64 KiB before it looks how long a footer is.
-    metadata = open_file(pa.BufferReader(pa.py_buffer(tail))).metadata
-    # Chunk by chunk: to read what lies between chunks too would be to read what is not there.
-    options = {"pre_buffer": False}
-    if _PAGE_CHECKSUMS:
-        options["page_checksum_verification"] = True
-    file = open_file(pa.PythonFile(pieces, mode="r"), metadata=metadata, **options)
 
-    def fetch(leaves: Sequence[int]) -> None:
-        reader.set_blocks(base64.b64decode(metadata.metadata[BLOCKS_KEY]))
-        ranges = extents(metadata, leaves)
-        wanted = [(start, min(stop, offset) - start) for start, stop in ranges if start < offset]
-        for (start, _), view in zip(wanted, reader.read(wanted), strict=True):
-            pieces.add(start, view)
+    def __init__(
+        self,
+        file: pq.ParquetFile,
+        fetch: Callable[[Sequence[tuple[int, int]]], None] | None = None,
+    ) -> None:
+        self._file = file
+        self._fetch = fetch
+        self.entry: bytes | None = (file.metadata.metadata or {}).get(METADATA_KEY)
 
-    return file, fetch
+    @classmethod
+    def of(cls, data: memoryview) -> Source:
+        """A file that is there."""
+        return cls(open_file(pa.BufferReader(pa.py_buffer(data))))
+
+    @classmethod
+    def of_parts(cls, reader: Reader, tail: memoryview) -> Source:
+        """A file of which only the tail was read; columns are fetched when they are read."""
+        offset = reader.tail_offset
+        pieces = _Pieces(reader.size)
+        pieces.add(offset, tail)
+        # Of the tail alone, because pyarrow reads 64 KiB before it looks how long a footer is.
+        metadata = open_file(pa.BufferReader(pa.py_buffer(tail))).metadata
+        # Chunk by chunk: to read what lies between chunks would be to read what is not there.
+        options = {"pre_buffer": False}
+        if _PAGE_CHECKSUMS:
+            options["page_checksum_verification"] = True
+        file = open_file(pa.PythonFile(pieces, mode="r"), metadata=metadata, **options)
+
+        def fetch(ranges: Sequence[tuple[int, int]]) -> None:
+            reader.set_blocks(base64.b64decode(metadata.metadata[BLOCKS_KEY]))
+            wanted = [(at, min(stop, offset) - at) for at, stop in ranges if at < offset]
+            for (start, _), view in zip(wanted, reader.read(wanted), strict=True):
+                pieces.add(start, view)
+
+        return cls(file, fetch)
+
+    def read(self) -> list[pa.ChunkedArray]:
+        """All columns."""
+        return list(self._file.read(use_threads=True).columns)
+
+    def read_columns(self, positions: Sequence[int]) -> list[pa.ChunkedArray]:
+        """Columns by their numbers, which rise."""
+        leaves = leaf_numbers(self._file.schema_arrow, positions)
+        if self._fetch is not None:
+            self._fetch(extents(self._file.metadata, leaves))
+        # By number: by name pyarrow would also take a column whose name begins like another's.
+        return list(self._file.reader.read_all(column_indices=leaves, use_threads=True).columns)
 
 
 def leaf_numbers(schema: pa.Schema, positions: Sequence[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""pandas frames as Parquet. Specification: `formats/frame.md`.
+"""pandas frames as Parquet, or Arrow IPC. Specification: `formats/frame.md`.
 
 A frame is converted and encoded row group by row group into one native buffer: there is never a
 whole Arrow table of it. What Parquet does not know of a frame (labels, index, exact dtypes, kinds
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from airfreight import values
 from airfreight.errors import InvalidError, NewerFormatError
-from airfreight.values import DEFAULTS, Payload, _parquet, document, human_bytes
+from airfreight.values import DEFAULTS, Payload, _ipc, _parquet, document, human_bytes
 from airfreight.values._columns import (
     Column,
     describe,
@@ -33,12 +33,12 @@ from airfreight.values._labels import version as labels_version
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
-
-    import pyarrow.parquet as pq
+    from collections.abc import Collection, Sequence
 
     from airfreight._core import Reader, Sink, Writer
-    from airfreight.values import NewSink, Options
+    from airfreight.values import Form, NewSink, Options
+
+    Source = _ipc.Source | _parquet.Source
 
 
 # What pyarrow itself imports when it first meets pandas has to be there too: see `_imports`.
@@ -72,7 +72,7 @@ def encode(
         body=sink,
         rows=len(value),
         columns=labels,
-        summary=_summary(len(value), labels, sink.tell()),
+        summary=_summary(len(value), labels, sink.tell(), options),
     )
 
 
@@ -86,7 +86,7 @@ def encode_frame(
     documents: set[int] = set()
     while True:
         columns, index_columns, metadata = _plan(frame, options, documents, what)
-        sink = new_sink()
+        sink = new_sink(_form(options))
         try:
             _write(frame, [*columns, *index_columns], metadata, sink, options)
         except _NotText as error:
@@ -110,31 +110,36 @@ class _NotText(Exception):  # noqa: N818 (never leaves this module)
 
 
 def decode(data: memoryview) -> pd.DataFrame:
-    """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
-    return _decode(_parquet.open_file(pa.BufferReader(pa.py_buffer(data))))
+    """Decodes what `encode` wrote.
+
+    Of the result only texts of an uncompressed Arrow file live in the memory of the view.
+    """
+    return _decode(_source(data))
 
 
 def decode_columns(data: memoryview, columns: Sequence[Any]) -> pd.DataFrame:
     """As `decode(data)[columns]`, without decoding others."""
-    return _decode(_parquet.open_file(pa.BufferReader(pa.py_buffer(data))), columns)
+    return _decode(_source(data), columns)
 
 
 def read_columns(reader: Reader, columns: Sequence[Any]) -> pd.DataFrame:
     """As `decode_columns`, of an object of which only what is needed is read: its tail, columns."""
-    file, fetch = _parquet.open_parts(reader)
-    return _decode(file, columns, fetch)
+    tail = reader.read_tail()
+    kind = _ipc.Source if bytes(tail[-len(_ipc.MAGIC) :]) == _ipc.MAGIC else _parquet.Source
+    return _decode(kind.of_parts(reader, tail), columns)
 
 
-def _decode(
-    file: pq.ParquetFile,
-    wanted: Sequence[Any] | None = None,
-    fetch: Callable[[Sequence[int]], None] | None = None,
-) -> pd.DataFrame:
-    """Decodes a file, or some columns of it after `fetch` was told where they lie."""
-    entries = file.metadata.metadata or {}
-    raw = entries.get(_parquet.METADATA_KEY)
+def _source(data: memoryview) -> Source:
+    if bytes(data[: len(_ipc.MAGIC)]) == _ipc.MAGIC:
+        return _ipc.Source(data)
+    return _parquet.Source.of(data)
+
+
+def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame:
+    """Decodes a file, or some columns of it."""
+    raw = source.entry
     if raw is None:
-        raise ValueError("the Parquet file has no metadata of Airfreight's")
+        raise ValueError("the file has no metadata of Airfreight's")
     metadata = json.loads(raw)
     if metadata["version"] > VERSION:
         raise NewerFormatError(
@@ -146,7 +151,7 @@ def _decode(
     labels = unpack_index(metadata["labels"], None)
     if wanted is None:
         positions = list(range(count))
-        chunks = list(file.read(use_threads=True).columns)
+        chunks = source.read()
     else:
         positions = _positions(labels, wanted)
         if not metadata["duplicate_labels"] and len(set(positions)) < len(positions):
@@ -156,11 +161,7 @@ def _decode(
             )
         labels = labels.take(positions)
         needed = sorted({*positions, *range(count, len(specs))})
-        leaves = _parquet.leaf_numbers(file.schema_arrow, needed)
-        if fetch is not None:
-            fetch(leaves)
-        # By number: by name pyarrow would also take a column whose name begins like another's.
-        chunks = list(file.reader.read_all(column_indices=leaves, use_threads=True).columns)
+        chunks = source.read_columns(needed)
         specs = [specs[position] for position in needed]
         positions = [needed.index(position) for position in positions]
         count = len(needed) - (len(metadata["index_columns"]))
@@ -269,7 +270,8 @@ def _write(
             _arrow(frame, column, position, start, stop) for position, column in enumerate(columns)
         ],
     )
-    _parquet.write(sink, table, document.dump(metadata), options.compression)
+    write = _ipc.write if options.format == "arrow" else _parquet.write
+    write(sink, table, document.dump(metadata), options.compression)
 
 
 def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop: int) -> pa.Array:
@@ -306,8 +308,12 @@ def _label(label: Any) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-def _summary(rows: int, labels: Sequence[tuple[str, str]], size: int) -> str:
+def _form(options: Options) -> Form | None:
+    return _ipc.FORM if options.format == "arrow" else None
+
+
+def _summary(rows: int, labels: Sequence[tuple[str, str]], size: int, options: Options) -> str:
     shown = ", ".join(f"{label} {dtype}" for label, dtype in labels[:6])
     more = ", …" if len(labels) > 6 else ""
     head = f"DataFrame {rows:,} × {len(labels):,}"
-    return f"{head}{': ' if shown else ''}{shown}{more} · {human_bytes(size)} parquet"
+    return f"{head}{': ' if shown else ''}{shown}{more} · {human_bytes(size)} {options.format}"

@@ -62,7 +62,7 @@ class PartCodec:
             body=sink,
             rows=len(value),
             columns=columns if self.TYPE == "pandas.Series" else (),
-            summary=f"{name} {len(value):,} {dtype} · {human_bytes(sink.tell())} parquet",
+            summary=f"{name} {len(value):,} {dtype} · {human_bytes(sink.tell())} {options.format}",
         )
 
     def decode(self, data: memoryview) -> Any:
