@@ -95,6 +95,12 @@ class ValueReader {
     uint64_t offset = 0;
     uint64_t length = 0;
   };
+  /// A run of bytes, and the CRC-32C that it was written with.
+  struct Check {
+    uint64_t offset = 0;
+    uint64_t length = 0;
+    uint32_t crc32c = 0;
+  };
   virtual ~ValueReader() = default;
   virtual uint64_t size() const = 0;
   /// Where the tail begins (`size()` when the reference tells of none).
@@ -103,8 +109,11 @@ class ValueReader {
   virtual Result<Buffer> ReadTail(const Context& context) = 0;
   /// Sets the table that ValueWriter::SealBlocks gave. Invalid when it does not fit the object.
   virtual Status SetBlocks(std::vector<uint32_t> blocks) = 0;
-  /// Reads ranges at once, merged where they lie close, each checked by its blocks. Invalid before
-  /// SetBlocks, and for a range that reaches into the tail or beyond.
+  /// Sets runs of any length in place of blocks: none is empty, they lie in order before the tail,
+  /// and there may be gaps between them. Invalid when they do not.
+  virtual Status SetChecks(std::vector<Check> checks) = 0;
+  /// Reads ranges at once, merged where they lie close, each checked by its blocks or runs, which
+  /// are fetched whole. Invalid before either was set, and for a range that they do not cover.
   virtual Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
                                            const Context& context) = 0;
 };

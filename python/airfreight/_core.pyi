@@ -105,9 +105,14 @@ class Reader:
     def set_blocks(self, table: Buffer) -> None:
         """Sets what `Writer.seal_blocks` gave."""
 
+    def set_checks(self, checks: Sequence[tuple[int, int, int]]) -> None:
+        """
+        Sets (offset, length, CRC-32C) of runs of any length, in order, in place of blocks.
+        """
+
     def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         """
-        Reads (offset, length) ranges before the tail at once, checked by their blocks.
+        Reads (offset, length) ranges before the tail at once, checked by their blocks or runs.
         """
 
 class Freight:
@@ -169,7 +174,9 @@ class Freight:
 def parse_reference(text: str) -> dict[str, Any]:
     """The fields of a reference, as the core understood them."""
 
-def crc32c(data: Buffer) -> int:
-    """CRC-32C (RFC 3720) of bytes-like data."""
+def crc32c(data: Buffer, before: int = 0) -> int:
+    """
+    CRC-32C (RFC 3720) of bytes-like data, after what has the checksum `before`.
+    """
 
 def version() -> str: ...

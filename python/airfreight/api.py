@@ -105,31 +105,38 @@ def put_stream(file: Any, name: str | None = None, *, context: Any = None) -> Re
 
 def get(
     reference: Reference | dict[str, Any],
-    *,
+    *part: Any,
     columns: Sequence[Any] | None = None,
     to: str | os.PathLike[str] | None = None,
 ) -> Any:
-    """Returns the value that a reference leads to.
+    """Returns the value that a reference leads to, or a part of it.
+
+        train = airfreight.get(ref, "train")              # of {"train": frame, "test": frame, …}
+        price = airfreight.get(ref, "train", columns=["price"])
+        first = airfreight.get(ref, "models", 0)          # of {"models": [array, array, …], …}
 
     Args:
         reference: what `put` returned, or its dict form (as a REST client sees it).
+        part: the keys and positions that lead to a part of a value of dicts, lists and tuples. Of
+            one with frames, arrays or long bytes in it only that part is fetched.
         columns: of a frame: the labels of the columns that are wanted, in this order. Only these
             and the index are fetched.
         to: path of a file that the object's bytes go to, in the format in which they lie in the
-            store, without the value being made; the path is returned.
+            store, without the value being made; the path is returned. With a part: those of that
+            frame or array.
 
     Raises:
         TypeError: it is something else; a text is never followed.
-        InvalidError: the dict is not a reference, or the value has no such columns.
+        InvalidError: the dict is not a reference, or the value has no such part or columns.
         Error: the object is lost, damaged or not allowed to be read.
     """
     fields = _fields("get", reference)
     if to is not None:
         if columns is not None:
             raise InvalidError("airfreight.get: columns=… and to=… don't go together")
-        exchange.save(fields, os.fspath(to))
+        exchange.save(fields, os.fspath(to), part)
         return to
-    return exchange.follow(fields, columns=_columns("get", columns))
+    return exchange.follow(fields, columns=_columns("get", columns), part=part)
 
 
 def get_many(references: Iterable[Reference | dict[str, Any]]) -> list[Any]:

@@ -7,6 +7,7 @@ import logging
 import uuid
 from contextvars import ContextVar
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airfreight._core import Coordinate, Freight, Reader, Writer
-    from airfreight.values import Codec, Form
+    from airfreight.values import Codec, Form, bundle
 
 _T = TypeVar("_T")
 
@@ -157,17 +158,23 @@ def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
 def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
     with loading:
-        from airfreight.values import document
+        from airfreight.values import bundle, document
 
-    encoder = document.Encoder(_leaf, options=_options())
-    try:
-        encoded = encoder.encode(value)
-        # The rows of Airflow 2 are bytes, which have no validator of depth.
-        deep = encoder.levels > json_.ROW_DEPTH and not ROWS_ARE_BYTES
-        if encoder.leaves and not encoder.tagged:
-            return _pack_by_airflow(value, address, threshold, deep=deep)
-    except document.Unsupported as error:
-        raise error.as_type_error() from None
+    packed = _taken_apart(value)
+    # The rows of Airflow 2 are bytes, which have no validator of depth.
+    deep = packed.levels > json_.ROW_DEPTH and not ROWS_ARE_BYTES
+    if packed.airflow and not packed.tagged:
+        return _pack_by_airflow(value, address, threshold, deep=deep)
+    encoded = packed.encoded
+    if packed.leaves:
+        if deep or (packed.weight > threshold and not address.missing()):
+            _require(address, value)
+            return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
+        # Perhaps so small that all of it stays in the row.
+        try:
+            encoded = document.Encoder(_leaf, options=_options()).encode(value)
+        except document.Unsupported as error:
+            raise error.as_type_error() from None
     text = document.dump(encoded)
     if not deep and (len(text) <= threshold or address.missing()):
         row = {
@@ -178,7 +185,20 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
         }
         return _keep(_row(row), address)
     _require(address, value)
+    if packed.leaves:
+        return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
     return _offload(document, document.payload(value, encoded), address)
+
+
+def _taken_apart(value: Any) -> bundle.Packed:
+    """A value as a document, with the leaves that are too heavy for one beside it."""
+    with loading:
+        from airfreight.values import bundle, document
+
+    try:
+        return bundle.Packed(value, _leaf, _options())
+    except document.Unsupported as error:
+        raise error.as_type_error() from None
 
 
 def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool) -> Any:
@@ -271,10 +291,9 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
         TypeError: the value can't be kept exactly.
         Error: the store failed.
     """
-    codec = values.for_value(value)
-    if codec is not None:
-        return _write(codec, value, coordinate, address)
-    codec, payload = _document_or_json(value)
+    codec, made, payload = _choose(value)
+    if payload is None:
+        return _write(codec, made, coordinate, address)
     return put(payload, coordinate, address, *_names(codec, payload.form))
 
 
@@ -282,11 +301,9 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     """Writes values at the same time; references as JSON text, or errors, in their order."""
     prepared = []
     for value, coordinate, address in items:
-        codec = values.for_value(value)
-        if codec is not None:
-            payload = codec.encode(value, _options(), values.new_sink)
-        else:
-            codec, payload = _document_or_json(value)
+        codec, made, payload = _choose(value)
+        if payload is None:
+            payload = codec.encode(made, _options(), values.new_sink)
         attempt = _attempt(address)
         fields = (
             *_names(codec, payload.form),
@@ -306,18 +323,21 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     return results
 
 
-def _document_or_json(value: Any) -> tuple[Codec, Payload]:
-    with loading:
-        from airfreight.values import document
-
+def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
+    """The codec of a value, what it is to encode, and that encoded where it is already."""
+    codec = values.for_value(value)
+    if codec is not None:
+        return codec, value, None
     text = json_.text_of(value)
     if text is not None:
-        return json_, json_.payload(value, text)
-    try:
-        encoded = document.Encoder(_leaf, options=_options()).encode(value)
-    except document.Unsupported as error:
-        raise error.as_type_error() from None
-    return cast("Codec", document), document.payload(value, encoded)
+        return json_, value, json_.payload(value, text)
+    with loading:
+        from airfreight.values import bundle, document
+
+    packed = _taken_apart(value)
+    if packed.leaves:
+        return cast("Codec", bundle), packed, None
+    return cast("Codec", document), value, document.payload(value, packed.encoded)
 
 
 def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
@@ -583,16 +603,25 @@ def _unpack_inline(fields: dict[str, Any]) -> Any:
 
 
 def follow(
-    fields: dict[str, Any], asked: Address | None = None, columns: Sequence[Any] | None = None
+    fields: dict[str, Any],
+    asked: Address | None = None,
+    columns: Sequence[Any] | None = None,
+    part: Sequence[Any] = (),
 ) -> Any:
-    """Returns the value that a reference leads to, or these columns of it."""
+    """Returns the value that a reference leads to, or a part of it, or these columns of it."""
     if columns is None:
         columns = wanted_columns.get()
     text = _checked(fields, asked)
     try:
+        if part:
+            return _follow_part(fields, text, part, columns)
         codec = None if columns is None else _columnar(fields)
         if codec is not None and "tail" in fields:
-            return runtime.with_core(lambda core: _read(core, fields, text, codec, columns))
+            return runtime.with_core(
+                lambda core: _read(
+                    core, fields, text, lambda reader: codec.read_columns(reader, columns)
+                )
+            )
         data = runtime.with_core(lambda core: core.get(text))
     except Error as error:
         error.name_xcom(fields)
@@ -600,6 +629,47 @@ def follow(
     if codec is None:
         return decode(fields, data)
     return _made(fields, partial(codec.decode_columns, data, columns=columns))
+
+
+#: What is made of lists and dicts, and has parts.
+_WITH_PARTS = frozenset(("bundle", "document", "json", SERDE_TYPE))
+
+
+def _follow_part(
+    fields: dict[str, Any], text: str, part: Sequence[Any], columns: Sequence[Any] | None
+) -> Any:
+    """A part of a value; of a bundle only that part is fetched."""
+    codec = _parted(fields)
+    if "tail" in fields and hasattr(codec, "read_part"):
+        return runtime.with_core(
+            lambda core: _read(
+                core, fields, text, lambda reader: codec.read_part(reader, part, columns, _unleaf)
+            )
+        )
+    data = runtime.with_core(lambda core: core.get(text))
+    if hasattr(codec, "decode_part"):
+        return _made(fields, lambda: codec.decode_part(data, part, columns, _unleaf))
+    with loading:
+        from airfreight.values import bundle
+
+    found = decode(fields, data)
+    for at, step in enumerate(part):
+        found = bundle.take(found, step, part[:at])
+    if columns is not None:
+        raise InvalidError(
+            f"columns were asked for, and {bundle.place(part)} is no frame. Leave columns=… out"
+        )
+    return found
+
+
+def _parted(fields: dict[str, Any]) -> Any:
+    kind = fields.get("_xcom_type")
+    if kind not in _WITH_PARTS:
+        raise InvalidError(
+            f"a part was asked for, and the value is a {kind}, which has none: only lists and "
+            "dicts have parts; of a frame, ask for columns=…"
+        )
+    return None if kind == SERDE_TYPE else values.for_type(kind)
 
 
 def _columnar(fields: dict[str, Any]) -> Any:
@@ -613,13 +683,41 @@ def _columnar(fields: dict[str, Any]) -> Any:
     return codec
 
 
-def save(fields: dict[str, Any], path: str) -> None:
-    """Writes the bytes of an object to a file."""
+def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
+    """Writes the bytes of an object, or of a leaf of a bundle, to a file."""
     text = _checked(fields, None)
     try:
-        runtime.with_core(lambda core: core.get_to_file(text, path))
+        if part:
+            _save_part(fields, text, path, part)
+        else:
+            runtime.with_core(lambda core: core.get_to_file(text, path))
     except Error as error:
         error.name_xcom(fields)
+        raise
+
+
+def _save_part(fields: dict[str, Any], text: str, path: str, part: Sequence[Any]) -> None:
+    codec = _parted(fields)
+    if not hasattr(codec, "read_bytes"):
+        raise InvalidError(
+            f"to=… with a part takes a leaf of a bundle, and the value is a "
+            f"{fields.get('_xcom_type')}: leave the part or to=… out"
+        )
+    if "tail" in fields:
+        data = runtime.with_core(
+            lambda core: _read(core, fields, text, lambda reader: codec.read_bytes(reader, part))
+        )
+    else:
+        whole = runtime.with_core(lambda core: core.get(text))
+        data = _made(fields, lambda: codec.decode_bytes(whole, part))
+    # It appears when it is whole.
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{new_write_id()}")
+    try:
+        beside.write_bytes(data)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
         raise
 
 
@@ -644,10 +742,11 @@ def decode(fields: dict[str, Any], data: Any) -> Any:
     return _made(fields, partial(_decode, fields.get("_xcom_type"), data))
 
 
-def _read(core: Freight, fields: dict[str, Any], text: str, codec: Any, columns: Any) -> Any:
-    """Columns of an object of which only what they need is fetched."""
+def _read(core: Freight, fields: dict[str, Any], text: str, make: Callable[[_Reader], _T]) -> _T:
+    """What `make` makes of an object of which it fetches only what it needs."""
     reader = _Reader(core.open_reader(text))
-    return _made(fields, partial(codec.read_columns, reader, columns), reader)
+    made: _T = _made(fields, partial(make, reader), reader)
+    return made
 
 
 class _Reader:
@@ -664,6 +763,9 @@ class _Reader:
 
     def set_blocks(self, table: bytes) -> None:
         self._noting(partial(self._reader.set_blocks, table))
+
+    def set_checks(self, checks: Sequence[tuple[int, int, int]]) -> None:
+        self._noting(partial(self._reader.set_checks, checks))
 
     def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         return self._noting(partial(self._reader.read, ranges))
@@ -760,12 +862,12 @@ def _decode(kind: Any, data: memoryview) -> Any:
 
     if kind == SERDE_TYPE:
         return _unleaf(str(data, "utf-8"))
-    if kind == document.TYPE:
-        return document.decode(data, _unleaf)
-    codec = values.for_type(kind) if isinstance(kind, str) else None
+    codec: Any = values.for_type(kind) if isinstance(kind, str) else None
     if codec is None:
         raise NewerFormatError(f"the object is a {kind!r}, which this release does not know.")
-    return codec.decode(data)
+    # Documents, and what holds some, may hold objects that were left to Airflow's serializer.
+    nesting = kind == document.TYPE or getattr(codec, "NESTING", False)
+    return codec.decode(data, _unleaf) if nesting else codec.decode(data)
 
 
 def _unleaf(text: str) -> Any:

@@ -375,9 +375,13 @@ NB_MODULE(_core, module) {
       .def("read_tail", &PyReader::ReadTail, nb::sig("def read_tail(self) -> memoryview"),
            "The tail, checked. One request.")
       .def("set_blocks", &PyReader::SetBlocks, "table"_a, "Sets what `Writer.seal_blocks` gave.")
+      .def("set_checks", &PyReader::SetChecks, "checks"_a,
+           nb::sig("def set_checks(self, checks: Sequence[tuple[int, int, int]]) -> None"),
+           "Sets (offset, length, CRC-32C) of runs of any length, in order, in place of blocks.")
       .def("read", &PyReader::Read, "ranges"_a,
            nb::sig("def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]"),
-           "Reads (offset, length) ranges before the tail at once, checked by their blocks.");
+           "Reads (offset, length) ranges before the tail at once, checked by their blocks or "
+           "runs.");
 
   nb::class_<PyFreight> freight(
       module, "Freight",
@@ -462,7 +466,9 @@ NB_MODULE(_core, module) {
   module.def("parse_reference", &ReferenceFields, "text"_a,
              "The fields of a reference, as the core understood them.");
   module.def(
-      "crc32c", [](const BytesLike& data) { return Crc32c(View(data)); }, "data"_a,
-      "CRC-32C (RFC 3720) of bytes-like data.");
+      "crc32c",
+      [](const BytesLike& data, uint32_t before) { return ExtendCrc32c(before, View(data)); },
+      "data"_a, "before"_a = 0,
+      "CRC-32C (RFC 3720) of bytes-like data, after what has the checksum `before`.");
   module.def("version", [] { return std::string(AIRFREIGHT_VERSION); });
 }

@@ -7,12 +7,14 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -139,6 +141,12 @@ class PyReader {
       blocks[i / 4] |= uint32_t{table.data()[i]} << (8 * (i % 4));
     }
     ValueOrRaise(reader_->SetBlocks(std::move(blocks)));
+  }
+
+  void SetChecks(const std::vector<std::tuple<uint64_t, uint64_t, uint32_t>>& given) {
+    std::vector<ValueReader::Check> checks;
+    for (const auto& [offset, length, crc] : given) checks.push_back({offset, length, crc});
+    ValueOrRaise(reader_->SetChecks(std::move(checks)));
   }
 
   nb::list Read(const std::vector<std::pair<uint64_t, uint64_t>>& wanted) {

@@ -17,10 +17,9 @@ namespace {
 // Ranges that lie nearer than this are read in one request: what lies between costs less than the
 // answer to another (at 50 MB/s, 5 ms).
 constexpr uint64_t kNear = uint64_t{256} << 10;
-// A longer run is read in several requests at once; whole blocks, and the size of an upload's part.
+// A longer run is read in several requests at once, each of whole blocks or runs that have a
+// checksum: the size of an upload's part.
 constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
-
-uint64_t BlockStart(uint64_t offset) { return offset / kBlockBytes * kBlockBytes; }
 
 }  // namespace
 
@@ -61,17 +60,38 @@ Result<Buffer> RangeReader::DoReadTail(const Context& context) {
 }
 
 Status RangeReader::SetBlocks(std::vector<uint32_t> blocks) {
-  const uint64_t expected =
-      tail_offset() / kBlockBytes + (tail_offset() % kBlockBytes != 0 ? 1 : 0);
+  const uint64_t end = tail_offset();
+  const uint64_t expected = end / kBlockBytes + (end % kBlockBytes != 0 ? 1 : 0);
   if (blocks.size() != expected) {
     return Here(Status(Fail(ErrorCode::kInvalid,
                             fmt::format("the table has the checksums of {} blocks, and the object "
                                         "has {}",
                                         blocks.size(), expected))));
   }
+  std::vector<Check> checks;
+  checks.reserve(blocks.size());
+  for (const uint32_t crc : blocks) {
+    const uint64_t begin = checks.size() * kBlockBytes;
+    checks.push_back({begin, std::min(kBlockBytes, end - begin), crc});
+  }
+  return SetChecks(std::move(checks));
+}
+
+Status RangeReader::SetChecks(std::vector<Check> checks) {
+  uint64_t position = 0;
+  for (const Check& check : checks) {
+    if (check.length == 0 || check.offset < position || check.offset > tail_offset() ||
+        check.length > tail_offset() - check.offset) {
+      return Here(Status(Fail(ErrorCode::kInvalid,
+                              fmt::format("a checksum of {} bytes at {} can't be: those before it "
+                                          "end at {}, and the tail begins at {}",
+                                          check.length, check.offset, position, tail_offset()))));
+    }
+    position = check.offset + check.length;
+  }
+  auto shared = std::make_shared<const std::vector<Check>>(std::move(checks));
   const std::lock_guard lock(mutex_);
-  blocks_ = std::move(blocks);
-  blocks_set_ = true;
+  checks_ = std::move(shared);
   return {};
 }
 
@@ -82,87 +102,109 @@ Result<std::vector<Buffer>> RangeReader::Read(const std::vector<Range>& ranges,
 
 Result<std::vector<Buffer>> RangeReader::DoRead(const std::vector<Range>& ranges,
                                                 const Context& context) {
-  std::vector<uint32_t> blocks;
+  std::shared_ptr<const std::vector<Check>> checks;
   {
     const std::lock_guard lock(mutex_);
-    if (!blocks_set_) {
-      return Fail(ErrorCode::kInvalid,
-                  "no table of checksums was set: ranges could not be checked");
-    }
-    blocks = blocks_;
+    checks = checks_;
+  }
+  if (!checks) {
+    return Fail(ErrorCode::kInvalid, "no table of checksums was set: ranges could not be checked");
   }
   std::vector<Buffer> out;
+  std::vector<Piece> runs;
   for (const Range& range : ranges) {
     if (range.offset > tail_offset() || range.length > tail_offset() - range.offset) {
       return Fail(ErrorCode::kInvalid,
                   fmt::format("the range of {} bytes at {} reaches beyond {}, where the blocks end",
                               range.length, range.offset, tail_offset()));
     }
+    if (range.length > 0) {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Piece run, Cover(range, *checks));
+      runs.push_back(run);
+    }
+  }
+  for (const Range& range : ranges) {
     AIRFREIGHT_ASSIGN_OR_RETURN(Buffer buffer, Buffer::Allocate(range.length));
     buffer.Resize(range.length);
     out.push_back(std::move(buffer));
   }
-  const std::vector<Piece> pieces = Plan(ranges);
+  const std::vector<Piece> pieces = Plan(std::move(runs), *checks);
   size_t done = 0;
   if (!pieces.empty() && Version().empty()) {
     // All on the version of the first response, which has to be known before the others are asked.
-    AIRFREIGHT_RETURN_IF_ERROR(Fetch(pieces.front(), blocks, ranges, out, context));
+    AIRFREIGHT_RETURN_IF_ERROR(Fetch(pieces.front(), *checks, ranges, out, context));
     done = 1;
   }
   const int connections = (*place_).capabilities().parallel ? state_.transfer.connections : 1;
   AIRFREIGHT_RETURN_IF_ERROR(
       ForEach(pieces.size() - done, connections, context, [&](size_t index, const Context& own) {
-        return Fetch(pieces[done + index], blocks, ranges, out, own);
+        return Fetch(pieces[done + index], *checks, ranges, out, own);
       }));
   return out;
 }
 
-std::vector<RangeReader::Piece> RangeReader::Plan(const std::vector<Range>& ranges) const {
-  std::vector<Piece> runs;
-  for (const Range& range : ranges) {
-    if (range.length == 0) continue;
-    const uint64_t end = range.offset + range.length;
-    // Up to the end of the block; the last one is shorter.
-    const uint64_t last = BlockStart(end - 1);
-    const uint64_t rest = tail_offset() - last;
-    runs.push_back({BlockStart(range.offset), last + std::min(rest, kBlockBytes)});
+// The checks that a range, which is not empty, lies in.
+Result<RangeReader::Piece> RangeReader::Cover(const Range& range,
+                                              const std::vector<Check>& checks) {
+  const auto after = std::upper_bound(
+      checks.begin(), checks.end(), range.offset,
+      [](uint64_t offset, const Check& check) { return offset < check.offset + check.length; });
+  Piece piece;
+  piece.first = static_cast<size_t>(after - checks.begin());
+  uint64_t covered = range.offset;
+  for (size_t i = piece.first; i < checks.size() && checks[i].offset <= covered; ++i) {
+    piece.last = i;
+    covered = checks[i].offset + checks[i].length;
+    if (covered >= range.offset + range.length) return piece;
   }
+  return Fail(ErrorCode::kInvalid, fmt::format("there is no checksum for all of the {} bytes at {}",
+                                               range.length, range.offset));
+}
+
+std::vector<RangeReader::Piece> RangeReader::Plan(std::vector<Piece> runs,
+                                                  const std::vector<Check>& checks) {
+  const auto begin = [&](const Piece& run) { return checks[run.first].offset; };
+  const auto end = [&](size_t check) { return checks[check].offset + checks[check].length; };
   std::sort(runs.begin(), runs.end(),
-            [](const Piece& a, const Piece& b) { return a.begin < b.begin; });
+            [](const Piece& a, const Piece& b) { return a.first < b.first; });
   std::vector<Piece> merged;
   for (const Piece& run : runs) {
     if (!merged.empty() &&
-        (run.begin <= merged.back().end || run.begin - merged.back().end < kNear)) {
-      merged.back().end = std::max(merged.back().end, run.end);
+        (run.first <= merged.back().last || begin(run) - end(merged.back().last) < kNear)) {
+      merged.back().last = std::max(merged.back().last, run.last);
     } else {
       merged.push_back(run);
     }
   }
   std::vector<Piece> pieces;
   for (const Piece& run : merged) {
-    for (uint64_t begin = run.begin; begin < run.end; begin += kPieceBytes) {
-      pieces.push_back({begin, begin + std::min(kPieceBytes, run.end - begin)});
+    Piece piece{run.first, run.first};
+    for (size_t i = run.first; i <= run.last; ++i) {
+      piece.last = i;
+      if (i < run.last && end(i) - begin(piece) < kPieceBytes) continue;
+      pieces.push_back(piece);
+      piece.first = i + 1;
     }
   }
   return pieces;
 }
 
-// Checks blocks as they come, and copies what is asked for out of them.
+// Checks runs as they come, and copies what is asked for out of them.
 class RangeReader::Sink final : public ReadSink {
  public:
-  Sink(RangeReader& reader, const Piece& piece, const std::vector<uint32_t>& blocks,
+  Sink(RangeReader& reader, const Piece& piece, const std::vector<Check>& checks,
        const std::vector<Range>& ranges, std::vector<Buffer>& out)
       : reader_(reader),
-        blocks_(blocks),
+        checks_(checks),
         ranges_(ranges),
         out_(out),
-        end_(piece.end),
-        position_(piece.begin) {
+        check_(piece.first),
+        last_(piece.last),
+        position_(checks[piece.first].offset) {
+    const uint64_t end = checks[piece.last].offset + checks[piece.last].length;
     for (size_t i = 0; i < ranges.size(); ++i) {
       const Range& range = ranges[i];
-      if (range.offset < piece.end && range.offset + range.length > piece.begin) {
-        touched_.push_back(i);
-      }
+      if (range.offset < end && range.offset + range.length > position_) touched_.push_back(i);
     }
   }
 
@@ -173,62 +215,67 @@ class RangeReader::Sink final : public ReadSink {
 
   Status Write(ByteView bytes) override {
     while (!bytes.empty()) {
-      if (position_ == end_) return Fail(ErrorCode::kInternal, "more bytes than were asked for");
-      const uint64_t block_end = std::min(BlockStart(position_) + kBlockBytes, end_);
-      const ByteView piece = bytes.first(std::min<uint64_t>(bytes.size(), block_end - position_));
-      crc_ = ExtendCrc32c(crc_, piece);
-      CopyOut(piece);
-      position_ += piece.size();
-      bytes = bytes.subspan(piece.size());
-      if (position_ == block_end) AIRFREIGHT_RETURN_IF_ERROR(EndBlock());
+      if (complete()) return Fail(ErrorCode::kInternal, "more bytes than were asked for");
+      const Check& check = checks_[check_];
+      const bool between = position_ < check.offset;
+      const uint64_t end = between ? check.offset : check.offset + check.length;
+      const ByteView run = bytes.first(std::min<uint64_t>(bytes.size(), end - position_));
+      if (!between) {
+        crc_ = ExtendCrc32c(crc_, run);
+        CopyOut(run);
+      }
+      position_ += run.size();
+      bytes = bytes.subspan(run.size());
+      if (!between && position_ == end) AIRFREIGHT_RETURN_IF_ERROR(EndCheck(check));
     }
     return {};
   }
 
-  bool complete() const { return position_ == end_; }
+  bool complete() const { return check_ > last_; }
 
  private:
-  void CopyOut(ByteView piece) {
+  void CopyOut(ByteView run) {
     for (const size_t index : touched_) {
       const Range& range = ranges_[index];
       const uint64_t from = std::max(range.offset, position_);
-      const uint64_t to = std::min(range.offset + range.length, position_ + piece.size());
+      const uint64_t to = std::min(range.offset + range.length, position_ + run.size());
       if (from >= to) continue;
-      std::memcpy(out_[index].data() + (from - range.offset), piece.data() + (from - position_),
+      std::memcpy(out_[index].data() + (from - range.offset), run.data() + (from - position_),
                   to - from);
     }
   }
 
-  Status EndBlock() {
-    const uint64_t number = (position_ - 1) / kBlockBytes;
+  Status EndCheck(const Check& check) {
+    ++check_;
     const uint32_t crc = std::exchange(crc_, 0);
-    if (crc == blocks_[number]) return {};
+    if (crc == check.crc32c) return {};
     return Fail(NotAsPromised(
         info_, reader_.reference_,
         fmt::format("the checksum of bytes {} to {} is {:08x}, and {:08x} was written",
-                    number * kBlockBytes, position_ - 1, crc, blocks_[number])));
+                    check.offset, position_ - 1, crc, check.crc32c)));
   }
 
   RangeReader& reader_;
-  const std::vector<uint32_t>& blocks_;
+  const std::vector<Check>& checks_;
   const std::vector<Range>& ranges_;
   std::vector<Buffer>& out_;
   std::vector<size_t> touched_;
-  const uint64_t end_;
+  size_t check_;
+  const size_t last_;
   uint64_t position_;
   uint32_t crc_ = 0;
   ObjectInfo info_;
 };
 
-Status RangeReader::Fetch(const Piece& piece, const std::vector<uint32_t>& blocks,
+Status RangeReader::Fetch(const Piece& piece, const std::vector<Check>& checks,
                           const std::vector<Range>& ranges, std::vector<Buffer>& out,
                           const Context& context) {
   GetOptions options;
-  options.offset = piece.begin;
-  options.length = piece.end - piece.begin;
+  options.offset = checks[piece.first].offset;
+  options.length = checks[piece.last].offset + checks[piece.last].length - options.offset;
   options.expected_size = options.length;
   options.if_version = Version();
-  Sink sink(*this, piece, blocks, ranges, out);
+  Sink sink(*this, piece, checks, ranges, out);
   auto read = (*place_).Read(place_.key, options, sink, context);
   if (!read) return Fail(Changed(std::move(read).error(), context));
   if (!sink.complete()) {

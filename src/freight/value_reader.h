@@ -3,6 +3,7 @@
 /// \file
 /// \brief Freight's ValueReader.
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -22,21 +23,23 @@ class RangeReader final : public ValueReader {
   uint64_t tail_offset() const override;
   Result<Buffer> ReadTail(const Context& context) override;
   Status SetBlocks(std::vector<uint32_t> blocks) override;
+  Status SetChecks(std::vector<Check> checks) override;
   Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
                                    const Context& context) override;
 
  private:
   class Sink;
-  // Bytes [begin, end) of the object in one request, whole blocks of what lies before the tail.
+  // Checks [first, last] of the object in one request, with what lies between them.
   struct Piece {
-    uint64_t begin = 0;
-    uint64_t end = 0;
+    size_t first = 0;
+    size_t last = 0;
   };
 
   Result<Buffer> DoReadTail(const Context& context);
   Result<std::vector<Buffer>> DoRead(const std::vector<Range>& ranges, const Context& context);
-  std::vector<Piece> Plan(const std::vector<Range>& ranges) const;
-  Status Fetch(const Piece& piece, const std::vector<uint32_t>& blocks,
+  static Result<Piece> Cover(const Range& range, const std::vector<Check>& checks);
+  static std::vector<Piece> Plan(std::vector<Piece> runs, const std::vector<Check>& checks);
+  Status Fetch(const Piece& piece, const std::vector<Check>& checks,
                const std::vector<Range>& ranges, std::vector<Buffer>& out, const Context& context);
   Status Admit(const ObjectInfo& info);
   std::string Version();
@@ -50,9 +53,8 @@ class RangeReader final : public ValueReader {
   const Reference reference_;
   const FreightState& state_;
   std::mutex mutex_;
-  std::string version_;  // Of the first response; empty before.
-  bool blocks_set_ = false;
-  std::vector<uint32_t> blocks_;
+  std::string version_;                               // Of the first response; empty before.
+  std::shared_ptr<const std::vector<Check>> checks_;  // Null before they are set.
 };
 
 }  // namespace airfreight

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "airfreight/freight.h"
+#include "base/crc32c.h"
 #include "base/random.h"
 #include "conformance/decorators.h"
 #include "conformance/matchers.h"
@@ -355,6 +356,52 @@ TEST_F(ValueReaderTest, RangesComeInTheirOrderMergedWhereTheyLieClose) {
   const auto nothing = reader->Read({}, {});
   ASSERT_TRUE(IsOk(nothing));
   EXPECT_THAT(counting_->Take(), IsEmpty());
+}
+
+TEST_F(ValueReaderTest, RunsOfAnyLengthAreCheckedAsBlocksAre) {
+  const std::string text = Pattern(3'000'000);
+  std::vector<uint32_t> blocks;
+  const Reference reference = PutSealed(text, 2'900'000, &blocks);
+  auto freight = Process();
+  auto reader = *freight->OpenReader(reference);
+  const auto check = [&](uint64_t offset, uint64_t length) {
+    return ValueReader::Check{offset, length, Crc32c(AsBytes(text.substr(offset, length)))};
+  };
+  // Two that touch, a gap, one alone, a long gap, and the end.
+  const std::vector<ValueReader::Check> checks = {check(10, 90), check(100, 1'000), check(2'000, 1),
+                                                  check(1'000'000, 1'000'000), check(2'899'999, 1)};
+  ASSERT_TRUE(IsOk(reader->SetChecks(checks)));
+  const std::vector<ValueReader::Range> ranges = {
+      {1'000'000, 1'000'000}, {2'000, 1}, {50, 500}, {10, 1}, {2'899'999, 1}, {1'099, 1}};
+  const auto got = reader->Read(ranges, {});
+  ASSERT_TRUE(IsOk(got));
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    EXPECT_EQ(AsText((*got)[i].view()), text.substr(ranges[i].offset, ranges[i].length)) << i;
+  }
+  EXPECT_THAT(counting_->Take(), ElementsAre("GET", "GET", "GET"));
+  for (const ValueReader::Range range :
+       std::vector<ValueReader::Range>{{9, 1}, {1'099, 2}, {1'100, 1}, {2'001, 1}, {0, 11}}) {
+    EXPECT_TRUE(IsError(reader->Read({range}, {}), ErrorCode::kInvalid)) << range.offset;
+  }
+  for (const ValueReader::Check wrong : std::vector<ValueReader::Check>{{2'899'999, 1, 0},
+                                                                        {2'900'000, 1, 0},
+                                                                        {2'950'000, 1, 0},
+                                                                        {2'899'999, UINT64_MAX, 0},
+                                                                        {UINT64_MAX, 2, 0},
+                                                                        {2'900'000, 0, 0}}) {
+    std::vector<ValueReader::Check> more = checks;
+    more.push_back(wrong);
+    EXPECT_TRUE(IsError(reader->SetChecks(more), ErrorCode::kInvalid)) << wrong.offset;
+  }
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+  for (const size_t at : {10U, 99U, 100U, 1'099U, 2'000U, 1'500'000U}) {
+    std::string damaged = text;
+    damaged[at] ^= 1;
+    Damage(reference, damaged);
+    auto again = *freight->OpenReader(reference);
+    ASSERT_TRUE(IsOk(again->SetChecks(checks)));
+    EXPECT_TRUE(IsError(again->Read({{at, 1}}, {}), ErrorCode::kCorrupt)) << at;
+  }
 }
 
 TEST_F(ValueReaderTest, LongRangeIsReadInPieces) {

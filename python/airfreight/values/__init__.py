@@ -146,6 +146,7 @@ _BY_BASE = {
 _BY_PROTOCOL = ("__arrow_c_stream__", "arrow_:STREAM")
 _NOT_BY_PROTOCOL = frozenset(("numpy", "pandas", "polars", "pyarrow"))
 _BY_TYPE = {
+    "bundle": "bundle",
     "bytes": "binary",
     "document": "document",
     "json": "json_",
@@ -168,6 +169,7 @@ _BY_TYPE = {
 # its object takes no library. Airflow's serializer gives text, which has no codec.
 _EXTENSIONS = {
     "airflow.serde": ("json",),
+    "bundle": ("zip",),
     "bytes": ("bin",),
     "document": ("json",),
     "json": ("json",),

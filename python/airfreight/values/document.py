@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     Leaf = Callable[[Any], str]
     #: The inverse.
     LeafReader = Callable[[str], Any]
+    #: What stands in a bundle's document for a value that lies beside it; None: nothing does.
+    Heavy = Callable[[Any], Any]
 
 TYPE = "document"
 EXTENSION = "json"
@@ -84,13 +86,22 @@ class Encoder:
 
     `leaf` serializes objects of other classes. `options` is for values that have a codec of their
     own (frames, arrays); None: these are refused, as where a frame's own metadata is encoded.
+    `heavy` is asked first, of each value that does not stand for itself: what it returns goes into
+    a tag `~leaf`.
 
     Threads: one value, one thread. Blocking: never. Errors: Unsupported, with the place.
     """
 
-    def __init__(self, leaf: Leaf | None = None, *, options: Options | None = None) -> None:
+    def __init__(
+        self,
+        leaf: Leaf | None = None,
+        *,
+        options: Options | None = None,
+        heavy: Heavy | None = None,
+    ) -> None:
         self._leaf = leaf
         self._options = options
+        self._heavy = heavy
         self._depth = 0
         self.tagged = False
         self.leaves = 0
@@ -130,6 +141,8 @@ class Encoder:
             return self._items(value)
         if kind is dict:
             return self._members(value) if plain else self._tag("~dict", self._pairs(value))
+        if self._heavy is not None and (placed := self._heavy(value)) is not None:
+            return self._tag("~leaf", placed)
         encode = _ENCODERS.get(kind)
         if encode is not None:
             return self._tag(*encode(self, value))
@@ -273,6 +286,8 @@ def _untag(tag: str, content: Any, leaf: LeafReader | None) -> Any:
         return Reference.from_dict(_typed(content, dict))
     if tag == "~value":
         return _unembed(content)
+    if tag == "~leaf":
+        raise ValueError("a document's tag ~leaf stands outside of a bundle")
     decoder = _DECODERS.get(tag)
     if decoder is None:
         raise NewerFormatError(f"a document has the tag {tag!r}, which this release does not know")

@@ -1,0 +1,283 @@
+"""What bundles and mappable lists share: members of an archive, and how each becomes a value."""
+
+from __future__ import annotations
+
+import json
+import struct
+from typing import TYPE_CHECKING, Any, Protocol
+
+from airfreight.errors import Error, InvalidError, NewerFormatError
+from airfreight.values import _zip, for_type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from airfreight._core import Reader
+    from airfreight.values import NewSink, Options, Payload
+    from airfreight.values._zip import Entry
+
+    #: Reads what was left to Airflow's serializer.
+    LeafReader = Callable[[str], Any]
+
+#: The member that tells what the others are.
+VALUE = "value.json"
+#: From this size on an archive is read in parts: what is shorter takes one request whole, and two
+#: in parts. (Of a size with what a reader takes along between two ranges, `value_reader.cc`.)
+WORTH_PARTS = 256 << 10
+#: A longer document is no part of the tail, which each reader of a part fetches.
+_LONG_DOCUMENT = 256 << 10
+
+
+class LateSink:
+    """A sink that is opened when the first byte comes: a value that is refused needs none."""
+
+    def __init__(self, new_sink: NewSink) -> None:
+        self._new_sink = new_sink
+        self._sink: Any = None
+
+    @property
+    def sink(self) -> Any:
+        """What `new_sink` gave."""
+        if self._sink is None:
+            self._sink = self._new_sink()
+        return self._sink
+
+    def write(self, data: Any) -> None:
+        self.sink.write(data)
+
+    def abandon(self, *, hurry: bool = False) -> None:
+        if self._sink is not None:
+            self._sink.abandon(hurry=hurry)
+
+
+class ArchiveWriter:
+    """Writes values of any codec as members of one archive. One thread at a time."""
+
+    def __init__(self, new_sink: NewSink) -> None:
+        self._sink = LateSink(new_sink)
+        self._archive = _zip.Archive(self._sink)
+
+    def add(
+        self, value: Any, codec: Any, options: Options, name: Callable[[str], str]
+    ) -> tuple[str, Payload]:
+        """Writes one value; returns its member's name, which `name` makes of the extension.
+
+        Raises:
+            TypeError: as the codec does.
+        """
+        opened: list[tuple[_zip.Member, str]] = []
+
+        def new_member(form: Any = None, /) -> Any:
+            called = name(codec.EXTENSION if form is None else form.extension)
+            opened.append((self._archive.open(called), called))
+            return opened[0][0]
+
+        payload: Payload = codec.encode(value, options, new_member)
+        if opened:
+            self._archive.close(*opened[0])
+            return opened[0][1], payload
+        body: Any = payload.body
+        called = name(codec.EXTENSION if payload.form is None else payload.form.extension)
+        self._archive.add(called, body)
+        return called, payload
+
+    def finish(self, encoded: Any) -> tuple[Any, int]:
+        """Writes the document and the index; returns what was written to, and its size."""
+        text = json.dumps(
+            encoded, ensure_ascii=False, allow_nan=False, separators=(",", ":")
+        ).encode()
+        long = len(text) > _LONG_DOCUMENT
+        if not long:
+            self._seal()
+        self._archive.add(VALUE, (text,))
+        if long:
+            self._seal()
+        self._archive.finish()
+        return self._sink.sink, self._archive.tell()
+
+    def _seal(self) -> None:
+        """What follows is the tail, which a reader of parts fetches first."""
+        sink = self._sink.sink
+        if self._archive.tell() >= WORTH_PARTS and hasattr(sink, "seal_blocks"):
+            sink.seal_blocks()
+
+
+class Source(Protocol):
+    """An archive that is read."""
+
+    #: The members in their order.
+    entries: Sequence[Entry]
+    #: The content of the document.
+    document: Any
+
+    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
+        """The data of members."""
+
+    def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
+        """Columns of a member that is a frame."""
+
+
+class Whole:
+    """An archive that is in memory."""
+
+    def __init__(self, data: memoryview) -> None:
+        self._data = data
+        self.entries = _zip.read_whole(data)
+        (text,) = self.fetch([_last(self.entries)])
+        self.document = _parse(text)
+
+    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
+        return [self._view(entry) for entry in entries]
+
+    def _view(self, entry: Entry) -> memoryview:
+        view = self._data[entry.start : entry.stop]
+        if 2 * len(view) >= len(self._data):
+            return view
+        # What lives in this memory must not keep much more of it alive than it needs.
+        return memoryview(bytearray(view))
+
+    def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
+        return codec.decode_columns(self._view(entry), columns)
+
+
+class Ranges:
+    """An archive of which only what is needed is read: first its tail, then members."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._offset = reader.tail_offset
+        self._tail = reader.read_tail()
+        self.entries = _zip.read_index(self._tail, self._offset)
+        self._runs = [
+            run for entry in self.entries if entry.end <= self._offset for run in entry.runs()
+        ]
+        self._set_runs(self._runs)
+        (text,) = self.fetch([_last(self.entries)])
+        self.document = _parse(text)
+
+    def _set_runs(self, runs: list[tuple[int, int, int]]) -> None:
+        self._reader.set_checks(runs)
+
+    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
+        wanted = [entry for entry in entries if entry.size and entry.start < self._offset]
+        if any(not entry.checks for entry in wanted):
+            raise InvalidError(
+                "a part of this value is so long that it is read with the whole value only"
+            )
+        found = dict(
+            zip(
+                (entry.header for entry in wanted),
+                self._reader.read([(entry.start, entry.size) for entry in wanted]),
+                strict=True,
+            )
+        )
+        return [self._found(entry, found) for entry in entries]
+
+    def _found(self, entry: Entry, found: dict[int, memoryview]) -> memoryview:
+        view = found.get(entry.header)
+        if view is not None:
+            return view
+        if not entry.size:
+            return memoryview(bytearray())
+        return self._tail[entry.start - self._offset : entry.stop - self._offset]
+
+    def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
+        if entry.tail is None:
+            (view,) = self.fetch([entry])
+            return codec.decode_columns(view, columns)
+        return codec.read_columns(_Leaf(self._reader, entry), columns)
+
+
+class _Leaf:
+    """One member as the reader of a whole object: `Reader` without its requests."""
+
+    def __init__(self, reader: Reader, entry: Entry) -> None:
+        assert entry.tail is not None
+        self._reader = reader
+        self._entry = entry
+        self.size = entry.size
+        self.tail_offset = entry.tail
+
+    def read_tail(self) -> memoryview:
+        start = self._entry.start + self.tail_offset
+        (view,) = self._reader.read([(start, self.size - self.tail_offset)])
+        return view
+
+    def set_blocks(self, table: bytes) -> None:
+        every = _zip.BLOCK_BYTES
+        count = -(-self.tail_offset // every)
+        if len(table) != 4 * count:
+            raise ValueError("a frame's table of blocks is that of another length")
+        start = self._entry.start
+        self._reader.set_checks(
+            [
+                (start + at * every, min(every, self.tail_offset - at * every), check)
+                for at, check in enumerate(struct.unpack(f"<{count}I", table))
+            ]
+        )
+
+    def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
+        start = self._entry.start
+        return self._reader.read([(start + offset, length) for offset, length in ranges])
+
+
+def by_name(entries: Iterable[Entry], name: Any) -> Entry:
+    """The member of a name; ValueError when there is none."""
+    for entry in entries:
+        if entry.name == name:
+            return entry
+    raise ValueError(f"there is no member {name!r}")
+
+
+def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> Any:
+    """The value of a member.
+
+    Raises:
+        ValueError: it can't be read.
+        NewerFormatError: its type is not of this release.
+    """
+    codec = codec_of(kind)
+    try:
+        if getattr(codec, "NESTING", False):
+            return codec.decode(data, unleaf)
+        return codec.decode(data)
+    except (Error, ImportError, MemoryError):
+        raise
+    except Exception as error:  # whatever a library says of bytes that it can't read
+        raise ValueError(
+            f"member {name!r} can't be read as {kind} ({type(error).__name__}: {error})"
+        ) from error
+
+
+def codec_of(kind: Any) -> Any:
+    """The codec of a member's type; NewerFormatError when this release has none."""
+    codec = for_type(kind) if type(kind) is str else None
+    if codec is None:
+        raise NewerFormatError(
+            f"a part of the value is a {kind!r}, which this release does not know."
+        )
+    return codec
+
+
+def frame_codec(kind: Any) -> Any:
+    """The codec of a member of which columns are asked for; InvalidError when it has none."""
+    codec = codec_of(kind)
+    if not hasattr(codec, "decode_columns"):
+        raise InvalidError(
+            f"columns were asked for, and this part is a {kind}: only frames have columns. Leave "
+            "columns=… out"
+        )
+    return codec
+
+
+def _last(entries: Sequence[Entry]) -> Entry:
+    if not entries or entries[-1].name != VALUE:
+        raise ValueError(f"the archive's last member is not {VALUE!r}")
+    return entries[-1]
+
+
+def _parse(text: memoryview) -> Any:
+    try:
+        return json.loads(str(text, "utf-8"))
+    except RecursionError:
+        raise ValueError(f"{VALUE!r} is too deep") from None

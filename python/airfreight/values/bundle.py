@@ -1,0 +1,391 @@
+"""Documents with heavy leaves: one ZIP archive, each leaf in its own format.
+
+Specification: `formats/bundle.md`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from airfreight.errors import InvalidError
+from airfreight.values import Payload, class_name, document, for_value, human_bytes
+from airfreight.values._leaves import (
+    VALUE,
+    ArchiveWriter,
+    Ranges,
+    Whole,
+    by_name,
+    codec_of,
+    frame_codec,
+    make,
+)
+from airfreight.values._names import Names
+from airfreight.values.json_ import describe
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from airfreight._core import Reader
+    from airfreight.values import NewSink, Options
+    from airfreight.values._leaves import LeafReader, Source
+
+TYPE = "bundle"
+EXTENSION = "zip"
+CONTENT_TYPE = "application/zip"
+#: `decode` takes what reads objects that were left to Airflow.
+NESTING = True
+
+_TAG = "~leaf"
+#: Tags whose content is no document.
+_OPAQUE = frozenset(("~ref", "~airflow", "~value"))
+#: Of an array: so little is better told in the document than as a member of its own.
+_TINY_ARRAY = 1 << 10
+#: Of bytes inside a document: their base64 would take a third more.
+_LONG_BYTES = 4 << 10
+#: Labels that an error names, and leaves that a summary names.
+_SHOWN = 20
+_SHOWN_LEAVES = 6
+
+
+class _LeafValue(NamedTuple):
+    value: Any
+    codec: Any
+
+
+class Packed:
+    """A value whose heavy leaves are taken out of its document.
+
+    Attributes:
+        value: the value.
+        encoded: its document, where `{"~leaf": n}` stands for a leaf.
+        leaves: these.
+        weight: bytes that they take in memory, roughly; what can't be told counts as very much.
+        levels: of JSON in the document.
+        tagged, airflow: whether it has tags, and how many objects were left to Airflow.
+    """
+
+    def __init__(self, value: Any, leaf: document.Leaf, options: Options) -> None:
+        self.value = value
+        self._leaf = leaf
+        self._options = options
+        self.leaves: list[_LeafValue] = []
+        self.weight = 0
+        self._numbers: dict[int, int] = {}
+        self._codecs: dict[type, Any] = {}
+        encoder = document.Encoder(leaf, options=options, heavy=self._place)
+        self.encoded = encoder.encode(value)
+        self.levels = encoder.levels
+        self.tagged = encoder.tagged
+        self.airflow = encoder.leaves
+
+    def _place(self, value: Any) -> Any:
+        """What stands for a value in the document; None when it is no heavy leaf."""
+        kind = type(value)
+        try:
+            codec = self._codecs[kind]
+        except KeyError:
+            codec = self._codecs[kind] = for_value(value)
+        if codec is None or _is_light(value, kind):
+            return None
+        # The same object twice is stored once, and comes back as one object. (It is kept by the
+        # list, so that no other has its number.)
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._numbers[id(value)] = len(self.leaves)
+            self.leaves.append(_LeafValue(value, codec))
+            self.weight += _weight(value)
+        return number
+
+    def refusal(self, leaf: Any, error: TypeError) -> TypeError:
+        """The error of a codec, with the place of the leaf in the value."""
+
+        def find(value: Any) -> Any:
+            if value is leaf:
+                raise document.Unsupported(
+                    type(value), message=str(error).removeprefix("value")
+                ) from error
+            return self._place(value)
+
+        try:
+            document.Encoder(self._leaf, options=self._options, heavy=find).encode(self.value)
+        except document.Unsupported as found:
+            return found.as_type_error()
+        return error
+
+
+def _is_light(value: Any, kind: type) -> bool:
+    if kind in (bytes, bytearray):
+        return len(value) < _LONG_BYTES
+    return class_name(kind) == "numpy.ndarray" and value.nbytes <= _TINY_ARRAY
+
+
+def _weight(value: Any) -> int:
+    """About how many bytes a leaf takes in memory."""
+    for name in ("nbytes", "size"):
+        size = getattr(value, name, None)
+        if type(size) is int:
+            return size if name == "nbytes" else 8 * size
+    return len(value) if isinstance(value, (bytes, bytearray)) else 1 << 40
+
+
+# --- Push -----------------------------------------------------------------------------------------
+
+
+def encode(packed: Packed, options: Options, new_sink: NewSink, /) -> Payload:
+    """Writes a value's leaves, one after the other, and its document.
+
+    Raises:
+        TypeError: a leaf can't be kept exactly; names its place.
+    """
+    writer = ArchiveWriter(new_sink)
+    names = Names((VALUE,))
+    root = [packed.encoded]
+    steps: dict[int, tuple[str, ...]] = {}
+    for number, path in _places(root):
+        steps.setdefault(number, path)
+    members: dict[int, list[str]] = {}
+    told = []
+    for number, leaf in enumerate(packed.leaves):
+        path = steps.get(number, ())
+        try:
+            name, payload = writer.add(
+                leaf.value,
+                leaf.codec,
+                options,
+                lambda extension, path=path: names.new(path, extension),
+            )
+        except TypeError as error:
+            raise packed.refusal(leaf.value, error) from error
+        members[number] = [name, leaf.codec.TYPE]
+        told.append(("/".join(path) or "value", leaf.codec.TYPE, payload.summary))
+    for holder, at, number in _slots(root):
+        holder[at] = {_TAG: members[number]}
+    sink, size = writer.finish(root[0])
+    return Payload(
+        body=sink,
+        summary=_summary(packed.value, told, size),
+        columns=[(place, kind) for place, kind, _ in told],
+    )
+
+
+def _summary(value: Any, told: Sequence[tuple[str, str, str]], size: int) -> str:
+    shown = ", ".join(
+        f"{place}: {summary.partition(' · ')[0].partition(':')[0]}"
+        for place, _, summary in told[:_SHOWN_LEAVES]
+    )
+    more = ", …" if len(told) > _SHOWN_LEAVES else ""
+    return f"{describe(value)} with {shown}{more} · {human_bytes(size)} zip"
+
+
+def _slots(root: list[Any]) -> list[tuple[Any, Any, Any]]:
+    """Where leaves stand in a document: what holds each, at which place, the tag's content."""
+    found = []
+    stack: list[Any] = [root]
+    while stack:
+        holder = stack.pop()
+        for at, item in enumerate(holder) if type(holder) is list else holder.items():
+            if type(item) is list:
+                stack.append(item)
+            elif type(item) is dict:
+                if len(item) == 1:
+                    ((tag, content),) = item.items()
+                    if tag == _TAG:
+                        found.append((holder, at, content))
+                    if tag == _TAG or tag in _OPAQUE:
+                        continue
+                stack.append(item)
+    return found
+
+
+def _places(node: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """The leaves of a document with the steps that lead to each, as text."""
+    if type(node) is list:
+        for at, item in enumerate(node):
+            # The outermost list is only there to hold the document.
+            yield from _places_in(item, (*path, str(at)))
+    elif type(node) is dict:
+        for key, item in node.items():
+            yield from _places_in(item, (*path, key))
+
+
+def _places_in(node: Any, path: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    if type(node) is not dict or len(node) != 1:
+        yield from _places(node, path)
+        return
+    ((tag, content),) = node.items()
+    if tag == _TAG:
+        yield content, path[1:]
+    elif tag in ("~dict", "~odict"):
+        for at, (key, item) in enumerate(content):
+            yield from _places_in(key, (*path, f"key{at}"))
+            plain = key is None or type(key) in (str, int, float, bool)
+            yield from _places_in(item, (*path, str(key) if plain else f"item{at}"))
+    elif not tag.startswith("~"):
+        yield from _places(node, path)
+    elif tag not in _OPAQUE:
+        yield from _places(content, path)
+
+
+# --- Pull -----------------------------------------------------------------------------------------
+
+
+def decode(data: memoryview, unleaf: LeafReader | None = None) -> Any:
+    """Decodes a whole archive."""
+    return _Parts(Whole(data), unleaf).value((), None)
+
+
+def decode_part(
+    data: memoryview, path: Sequence[Any], columns: Sequence[Any] | None, unleaf: LeafReader
+) -> Any:
+    """As `decode`, of one part."""
+    return _Parts(Whole(data), unleaf).value(path, columns)
+
+
+def read_part(
+    reader: Reader, path: Sequence[Any], columns: Sequence[Any] | None, unleaf: LeafReader
+) -> Any:
+    """As `decode_part`, of an object of which only what is needed is read."""
+    return _Parts(Ranges(reader), unleaf).value(path, columns)
+
+
+def read_bytes(reader: Reader, path: Sequence[Any]) -> memoryview:
+    """The bytes of a leaf, in the format in which it lies in the archive."""
+    return _Parts(Ranges(reader), None).bytes_of(path)
+
+
+def decode_bytes(data: memoryview, path: Sequence[Any]) -> memoryview:
+    """As `read_bytes`, of a whole archive."""
+    return _Parts(Whole(data), None).bytes_of(path)
+
+
+class _Parts:
+    """Parts of an archive as values."""
+
+    def __init__(self, source: Source, unleaf: LeafReader | None) -> None:
+        self._source = source
+        self._unleaf = unleaf
+
+    def value(self, path: Sequence[Any], columns: Sequence[Any] | None) -> Any:
+        node, rest = _descend(self._source.document, path)
+        leaf = _leaf_of(node)
+        if leaf is None:
+            if columns is not None and not rest:
+                raise InvalidError(
+                    "columns were asked for, and this part of the value is no frame. Leave "
+                    "columns=… out"
+                )
+            found = self._build(node)
+            for at, step in enumerate(rest, len(path) - len(rest)):
+                found = take(found, step, path[:at])
+            return found
+        if rest:
+            raise InvalidError(
+                f"{place(path[: len(path) - len(rest)])} is a {leaf[1]}, of which nothing can be "
+                f"read by itself: leave {rest[0]!r} out"
+            )
+        entry = by_name(self._source.entries, leaf[0])
+        if columns is not None:
+            return self._source.columns(entry, frame_codec(leaf[1]), columns)
+        (data,) = self._source.fetch([entry])
+        return self._make(leaf, data)
+
+    def bytes_of(self, path: Sequence[Any]) -> memoryview:
+        node, rest = _descend(self._source.document, path)
+        leaf = _leaf_of(node)
+        if leaf is None or rest:
+            raise InvalidError(
+                f"{place(path)} is no leaf with a file of its own; to=… takes the whole value, or "
+                "a frame or an array in it"
+            )
+        (data,) = self._source.fetch([by_name(self._source.entries, leaf[0])])
+        return data
+
+    def _build(self, node: Any) -> Any:
+        """The value of a part of the document, with the leaves in it fetched at once."""
+        root = [node]
+        slots = [(holder, at, _leaf(content)) for holder, at, content in _slots(root)]
+        wanted = list(dict.fromkeys(leaf for _, _, leaf in slots))
+        entries = [by_name(self._source.entries, name) for name, _ in wanted]
+        views = self._source.fetch(entries)
+        views.reverse()
+        made = {}
+        for leaf in wanted:
+            # The bytes go as soon as their value is there.
+            made[leaf] = self._make(leaf, views.pop())
+        for holder, at, leaf in slots:
+            holder[at] = made[leaf]
+        return document.from_json(root[0], self._unleaf)
+
+    def _make(self, leaf: tuple[str, str], data: memoryview) -> Any:
+        made = make(leaf[1], leaf[0], data, self._unleaf)
+        # What is neither stands for itself in a document.
+        if type(made) in (list, dict):
+            raise ValueError(f"a {leaf[1]} is no leaf")
+        return made
+
+
+def _leaf_of(node: Any) -> tuple[str, str] | None:
+    if type(node) is dict and len(node) == 1 and _TAG in node:
+        return _leaf(node[_TAG])
+    return None
+
+
+def _leaf(content: Any) -> tuple[str, str]:
+    if type(content) is not list or list(map(type, content)) != [str, str]:
+        raise ValueError("a document's tag ~leaf has a wrong content")
+    name, kind = content
+    codec_of(kind)
+    return name, kind
+
+
+def _descend(node: Any, path: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Follows a path as far as the document tells; returns the steps that are left too."""
+    for at, step in enumerate(path):
+        if _leaf_of(node) is not None:
+            return node, path[at:]
+        items = _indexable(node)
+        if items is None:
+            return node, path[at:]
+        node = take(items, step, path[:at])
+    return node, ()
+
+
+def _indexable(node: Any) -> Any:
+    """A part of a document as what can be indexed as its value can; None: not so simply."""
+    if type(node) is list:
+        return node
+    if type(node) is not dict:
+        return None
+    if len(node) != 1:
+        return node
+    ((tag, content),) = node.items()
+    if not tag.startswith("~"):
+        return node
+    if tag == "~tuple" and type(content) is list:
+        return tuple(content)
+    if tag in ("~dict", "~odict") and not _slots([[key for key, _ in content]]):
+        return {document.from_json(key): item for key, item in content}
+    return None
+
+
+def take(items: Any, step: Any, before: Sequence[Any]) -> Any:
+    """One step into a value; InvalidError when there is no such part."""
+    try:
+        return items[step]
+    except (LookupError, TypeError, ValueError):
+        pass
+    kind = type(items)
+    if isinstance(items, dict):
+        shown = ", ".join(repr(key) for key in list(items)[:_SHOWN])
+        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+        has = f"it has {shown}{more}" if items else "it is empty"
+    elif isinstance(items, (list, tuple)):
+        has = f"it has {len(items)} items, from 0 on"
+    else:
+        has = f"it is a {kind.__name__}, which has no parts"
+    raise InvalidError(f"{place(before)} has no part {step!r}; {has}")
+
+
+def place(path: Sequence[Any]) -> str:
+    """A path as an expression."""
+    return "the value" + "".join(f"[{step!r}]" for step in path)

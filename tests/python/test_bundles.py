@@ -1,0 +1,725 @@
+"""Values with frames, arrays and long bytes in them: one archive, read whole or in parts."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import json
+import random
+import shutil
+import subprocess
+import zipfile
+from collections import OrderedDict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from tests.oracle import assert_same, difference
+from tests.python.conftest import MANY, Box, stored
+from tests.servers.counting_proxy import CountingProxy
+from tests.servers.versitygw import VersityGW
+
+import airfreight
+from airfreight.values import DEFAULTS, _names, _zip, bundle, new_sink, pandas_
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "bundle" / "v1"
+ALL_GOLDEN = sorted(GOLDEN.glob("*.zip"))
+TABLES = hasattr(pq.ParquetWriter, "add_key_value_metadata")
+
+
+def frame(rows: int = 3) -> pd.DataFrame:
+    return pd.DataFrame(
+        {"id": np.arange(rows), "price": np.random.default_rng(3).random(rows)},
+        index=pd.Index([f"r{n}" for n in range(rows)], name="row"),
+    )
+
+
+def array(size: int = 10_000) -> Any:
+    return np.arange(size, dtype="float64")
+
+
+def packed(value: Any) -> bytes:
+    """The archive of a value."""
+
+    def no_airflow(value: Any) -> str:
+        raise AssertionError(f"{value!r} was left to Airflow")
+
+    made = bundle.Packed(value, no_airflow, DEFAULTS)
+    body: Any = bundle.encode(made, DEFAULTS, new_sink).body
+    archive: bytes = body.getvalue()
+    return archive
+
+
+def unpacked(archive: bytes) -> Any:
+    return bundle.decode(memoryview(bytearray(archive)))
+
+
+def members(box: Box, row: Any) -> list[str]:
+    return zipfile.ZipFile(box.file(row)).namelist()
+
+
+# What comes back.
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"train": frame(1000), "test": frame(2), "scaler": array(), "n": 3},
+        (frame(5000), {"rows": 3}),
+        [frame(5000), frame(0)],
+        [array(), [array(5), {"deep": (array(2), [array(1)])}]],
+        {1: array(), (2, "x"): array(7), None: array(3), "1": array(4)},
+        OrderedDict([("z", array()), ("a", b"x" * 5000), ("b", bytearray(b"y" * 5000))]),
+        {"at": datetime.date(2026, 1, 1), "nan": float("nan"), "big": 2**70, "x": array()},
+        {"~leaf": ["value.json", "json"], "x": array()},
+        {"~leaf": ["value.json", "json"], "_airfreight": array()},
+        [{"~leaf": array()}],
+        {"": array(), "a/b": array(5000), "..": array(6000), "\x00": array(7000)},
+        {"\ud800": array(), b"k" * 5000: 1},
+        {
+            "0-d": np.array(7.0),
+            "fortran": np.asfortranarray(np.ones((100, 100))),
+            "empty": array(0),
+        },
+        {"frame": frame(300_000), "same": "text"},
+    ],
+    ids=range(14),
+)
+@pytest.mark.parametrize("threshold", [0, 32768])
+def test_what_was_pushed_comes_back(box: Box, value: Any, threshold: int) -> None:
+    box.set(threshold=threshold)
+    row = box.push(value)
+    assert box.fields(row)["_xcom_type"] == "bundle"
+    assert_same(box.pull(stored(row)), value)
+
+
+def test_an_object_that_occurs_twice_is_stored_once_and_comes_back_as_one(box: Box) -> None:
+    twice = array()
+    equal = array()
+    row = box.push({"a": twice, "b": [twice], "c": equal})
+    assert members(box, row) == ["a.npy", "c.npy", "value.json"]
+    found = box.pull(row)
+    assert found["a"] is found["b"][0]
+    assert found["a"] is not found["c"]
+    assert_same(found["c"], equal)
+
+
+def test_arrays_lie_where_processors_want_them_and_are_the_pullers_own(box: Box) -> None:
+    found = box.through({f"k{'x' * n}": array(5000) for n in range(20)})
+    for one in found.values():
+        assert one.flags.aligned
+        assert one.flags.writeable
+        one[:] = 0
+
+
+def test_a_small_part_does_not_keep_the_memory_of_all(box: Box) -> None:
+    found = box.through({"large": array(1_000_000), "small": array(2000)})
+    owner = found["small"].base
+    while getattr(owner, "base", None) is not None:
+        owner = owner.base
+    assert memoryview(owner).nbytes < 100_000
+
+
+def test_what_is_small_stays_in_the_row(box: Box) -> None:
+    value = {"table": frame(3), "weights": np.arange(5)}
+    row = box.push(value)
+    assert box.fields(row)["_xcom_backend"] == "inline"
+    assert box.objects() == []
+    assert_same(box.pull(stored(row)), value)
+
+
+def test_many_tiny_arrays_are_no_members(box: Box) -> None:
+    value = [np.arange(n % 7) for n in range(1000)]
+    row = box.push(value)
+    assert box.fields(row)["_xcom_type"] == "document"
+    assert_same(box.pull(stored(row)), value)
+    row = box.push([*value, array()])
+    assert members(box, row) == ["1000.npy", "value.json"]
+    assert_same(box.pull(stored(row)), [*value, array()])
+
+
+def test_the_row_tells_what_is_inside(box: Box) -> None:
+    fields = box.fields(box.push({"train": frame(5000), "models": [array()]}))
+    assert fields["columns"] == [["train", "pandas.DataFrame"], ["models/0", "numpy.ndarray"]]
+    assert "dict of 2 keys with train: DataFrame 5,000 × 2, models/0: ndarray" in fields["summary"]
+
+
+def test_by_hand_and_many_at_once(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(airfreight.put.__globals__["task"], "context", lambda: {"ti": _Instance()})
+    value = {"x": array(100_000), "n": 1}
+    one = airfreight.put(value)
+    many = airfreight.put_many([value, [frame(3)]])
+    assert_same(airfreight.get(one), value)
+    assert_same(airfreight.get(many[0]), value)
+    for reference in (one, many[0]):
+        assert_same(airfreight.get(reference, "x"), value["x"])
+    assert_same(airfreight.get(many[1], 0), frame(3))
+
+
+class _Instance:
+    dag_id, run_id, task_id, map_index, try_number = "sales", "r", "extract", -1, 1
+
+
+# What is refused.
+
+
+class Strange:
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def test_a_refusal_names_the_place_and_leaves_nothing_behind(box: Box) -> None:
+    bad = frame(3).assign(bad=[Strange(), 1, 2])
+    value = {"first": array(1_000_000), "a": [1, {"deep": bad}]}
+    with pytest.raises(TypeError, match=r"value\['a'\]\[1\]\['deep'\]: column 'bad'"):
+        box.push(value)
+    assert box.objects() == []
+    with pytest.raises(TypeError, match=r"value\['b'\]\[0\]: an object of type .*Strange"):
+        box.push({"first": array(), "b": [Strange()]})
+    assert box.objects() == []
+
+
+def test_a_value_that_contains_itself_is_refused(box: Box) -> None:
+    value: list[Any] = [array()]
+    value.append(value)
+    with pytest.raises(TypeError, match="contains itself"):
+        box.push(value)
+    deep: Any = array()
+    for _ in range(240):
+        deep = [deep]
+    assert_same(box.through(deep), deep)
+    for _ in range(20):
+        deep = [deep]
+    with pytest.raises(TypeError, match="deeper than 250"):
+        box.push(deep)
+    assert len(box.objects()) == 1
+
+
+# Tools.
+
+
+@pytest.mark.parametrize(
+    "tool", [["unzip", "-tqq"], ["bsdtar", "-tf"], ["7z", "t"]], ids=lambda t: t[0]
+)
+def test_ordinary_tools_open_it(box: Box, tmp_path: Path, tool: list[str]) -> None:
+    if shutil.which(tool[0]) is None:
+        pytest.skip(f"there is no {tool[0]} here")
+    row = box.push({"train": frame(300_000), "ä/ö": array(), "empty": array(0), 5: array(2000)})
+    found = subprocess.run([*tool, str(box.file(row))], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
+
+
+def test_leaves_are_what_their_own_libraries_read(box: Box, tmp_path: Path) -> None:
+    value = {"train": frame(100_000), "nested": [{"ärray": array()}], "blob": b"abc" * 5000}
+    archive = zipfile.ZipFile(box.file(box.push(value)))
+    assert archive.testzip() is None
+    archive.extractall(tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*.*") if path.is_file()) == sorted(
+        ["train.parquet", "ärray.npy", "blob.bin", "value.json", *_others(tmp_path)]
+    )
+    assert pq.read_table(tmp_path / "train.parquet").num_rows == 100_000
+    assert_same(np.load(tmp_path / "nested" / "0" / "ärray.npy"), array())
+    assert (tmp_path / "blob.bin").read_bytes() == value["blob"]
+    assert json.loads((tmp_path / "value.json").read_text("utf-8"))["blob"] == {
+        "~leaf": ["blob.bin", "bytes"]
+    }
+    (info,) = [info for info in archive.infolist() if info.filename == "blob.bin"]
+    assert info.date_time == (1980, 1, 1, 0, 0, 0)
+    assert info.compress_type == zipfile.ZIP_STORED
+
+
+def _others(tmp_path: Path) -> list[str]:
+    """Files of the store, which lies in the same folder."""
+    return [path.name for path in (tmp_path / "store").rglob("*.*") if path.is_file()]
+
+
+def test_two_pushes_are_the_same_bytes() -> None:
+    value = {"x": array(), "y": {"z": [frame(5)]}, "n": 1}
+    assert packed(value) == packed(value)
+
+
+@pytest.mark.parametrize("path", ALL_GOLDEN, ids=lambda path: path.stem)
+def test_golden_bundles_are_read(path: Path) -> None:
+    names = {"np": np, "pd": pd, "datetime": datetime}
+    expected = eval(path.with_suffix(".txt").read_text("utf-8"), names)
+    assert_same(unpacked(path.read_bytes()), expected)
+    if "pd." not in path.with_suffix(".txt").read_text("utf-8"):
+        assert packed(expected) == path.read_bytes()
+
+
+def test_there_are_golden_bundles() -> None:
+    assert len(ALL_GOLDEN) >= 3
+
+
+# Names.
+
+
+@pytest.mark.parametrize(
+    ("keys", "names"),
+    [
+        (["a", "b"], ["a", "b"]),
+        (["A", "a", "ａ"], ["A", "a~2", "ａ~3"]),
+        (["..", ".", ".hidden", "a.", "a "], ["%2E%2E", "%2E", "%2Ehidden", "a%2E", "a%20"]),
+        (["a/b", "a\\b", "c:d", "%2F", "x~2"], ["a%2Fb", "a%5Cb", "c%3Ad", "%252F", "x%7E2"]),
+        (["", "\x00", "\n", "\ud800", "a\u0301"], ["%00", "%00~2", "%0A", "%ED%A0%80", "a%CC%81"]),
+        (["straße", "STRASSE", "日本"], ["straße", "STRASSE~2", "日本"]),
+    ],
+)
+def test_names_are_readable_and_safe(keys: list[str], names: list[str]) -> None:
+    value = {key: array(2000 + n) for n, key in enumerate(keys)}
+    archive = packed(value)
+    found = zipfile.ZipFile(io.BytesIO(archive)).namelist()
+    # (A dict whose keys no database keeps is told by positions.)
+    assert found == [*(f"{name}.npy" for name in names), "value.json"] or any(
+        "\x00" in key or "\ud800" in key for key in keys
+    )
+    assert all(map(_zip.is_safe, found))
+    assert_same(unpacked(archive), value)
+
+
+def test_no_name_is_taken_for_another() -> None:
+    names = _names.Names(("value.json",))
+    given = [
+        names.new(steps, extension)
+        for steps, extension in [
+            (["value"], "json"),
+            (["a"], "npy"),
+            (["a.npy", "x"], "npy"),
+            (["b.npy", "x"], "npy"),
+            (["b"], "npy"),
+            (["k" * 500], "npy"),
+            (["k" * 501], "npy"),
+            (["deep"] * 200, "npy"),
+            (["深"] * 200, "npy"),
+            ([], "npy"),
+        ]
+    ]
+    assert len({name.casefold() for name in given}) == len(given)
+    files = {name.casefold() for name in given}
+    for name in given:
+        assert len(name.encode()) < 240
+        assert all(len(part.encode()) < 120 for part in name.split("/"))
+        folders = name.casefold().split("/")[:-1]
+        assert "/".join(folders) not in files
+    assert given[0] == "value~2.json"
+
+
+def test_any_keys_make_names_that_stay_in_their_folder() -> None:
+    choice = random.Random(5)
+    alphabet = "aA.~/\\:%\x00\n ä\ud800ﬁ日-_*"
+    for _ in range(100 * MANY):
+        names = _names.Names(("value.json",))
+        seen = set()
+        for _ in range(30):
+            steps = [
+                "".join(choice.choice(alphabet) for _ in range(choice.randint(0, 4)))
+                for _ in range(choice.randint(0, 3))
+            ]
+            name = names.new(steps, "npy")
+            assert _zip.is_safe(name), steps
+            assert name.casefold() not in seen
+            seen.add(name.casefold())
+
+
+# Archives of others.
+
+
+def odd() -> dict[str, Any]:
+    """A value with a member of every kind: streamed and not, with a tail, empty, in folders."""
+    return {"f": frame(3), "x": [array(600), array(0)], "s": "text", "b": b"c" * 5000}
+
+
+def refused(archive: bytes) -> bool:
+    """Whether an archive is refused in an orderly way; if not, its value is the one it was."""
+    try:
+        found = unpacked(archive)
+    except (ValueError, airfreight.Error):
+        return True
+    assert difference(found, odd()) is None
+    return False
+
+
+def test_an_archive_that_is_cut_is_refused() -> None:
+    archive = packed(odd())
+    for length in range(0, len(archive), 7):
+        assert refused(archive[:length])
+    for length in range(1, len(archive), 97):
+        assert refused(archive[length:])
+    assert refused(archive + b"\0")
+    assert refused(b"\0" + archive)
+
+
+def test_a_changed_byte_outside_of_the_data_is_refused() -> None:
+    archive = packed(odd())
+    data: set[int] = set()
+    for entry in _zip.read_whole(memoryview(archive)):
+        data.update(range(entry.start, entry.stop))
+    unseen = 0
+    for at in sorted(set(range(len(archive))) - data):
+        for flip in (1, 0x80):
+            harmed = bytearray(archive)
+            harmed[at] ^= flip
+            unseen += not refused(bytes(harmed))
+    # Only the checksums for reading in parts say nothing to whoever reads the whole.
+    checks = sum(4 * len(entry.checks) for entry in _zip.read_whole(memoryview(archive)))
+    assert unseen == 2 * checks
+
+
+def entries_of(archive: bytes) -> list[_zip.Entry]:
+    return _zip.read_whole(memoryview(archive))
+
+
+def rebuilt(archive: bytes, change: Any) -> bytes:
+    """The archive with a central directory that tells something else."""
+    entries = entries_of(archive)
+    start = entries[-1].end
+    changed = change(list(entries))
+    directory = b"".join(map(_zip._central, changed))
+    return archive[:start] + directory + _zip._ending(len(changed), start, len(directory))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: [found[0], found[0]._replace(name="again"), *found[1:]],
+        lambda found: [found[1], found[0], *found[2:]],
+        lambda found: found[1:],
+        lambda found: found[:-1],
+        lambda found: [found[0]._replace(size=found[0].size - 1), *found[1:]],
+        lambda found: [found[0]._replace(size=found[0].size + 2**40), *found[1:]],
+        lambda found: [found[0]._replace(name="../f.parquet"), *found[1:]],
+        lambda found: [found[0]._replace(name="/f.parquet"), *found[1:]],
+        lambda found: [found[0]._replace(name="a\\f.parquet"), *found[1:]],
+        lambda found: [found[0]._replace(name="a//f"), *found[1:]],
+        lambda found: [found[0]._replace(name="./f"), *found[1:]],
+        lambda found: [found[0]._replace(name="c:f"), *found[1:]],
+        lambda found: [found[0]._replace(name="other.parquet"), *found[1:]],
+        lambda found: [found[0], found[1]._replace(name=found[0].name), *found[2:]],
+        lambda found: [found[0]._replace(header=1), *found[1:]],
+        lambda found: [found[0]._replace(header=2**50), *found[1:]],
+        lambda found: [found[0]._replace(streamed=not found[0].streamed), *found[1:]],
+        lambda found: [found[0]._replace(crc32=found[0].crc32 ^ 1), *found[1:]],
+        lambda found: [found[0]._replace(checks=(1, 2, 3)), *found[1:]],
+        lambda found: [found[0]._replace(tail=2**60), *found[1:]],
+        lambda found: [],
+    ],
+    ids=range(21),
+)
+def test_an_index_that_lies_is_refused(change: Any) -> None:
+    archive = rebuilt(packed(odd()), change)
+    assert refused(archive)
+
+
+def test_checksums_for_parts_may_be_left_out() -> None:
+    archive = rebuilt(packed(odd()), lambda found: [one._replace(checks=()) for one in found])
+    assert not refused(archive)
+
+
+def with_document(archive: bytes, text: str) -> bytes:
+    """The archive with another document."""
+    sink = new_sink()
+    made = _zip.Archive(sink)
+    for entry in entries_of(archive)[:-1]:
+        made.add(entry.name, (archive[entry.start : entry.stop],))
+    made.add("value.json", (text.encode(),))
+    made.finish()
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[" * 100_000,
+        '{"~leaf": "f.parquet"}',
+        '{"~leaf": ["f.parquet"]}',
+        '{"~leaf": ["f.parquet", "pandas.DataFrame", 1]}',
+        '{"~leaf": ["f.parquet", 7]}',
+        '{"~leaf": [7, "bytes"]}',
+        '{"~leaf": ["../f.parquet", "bytes"]}',
+        '{"~leaf": ["nothing", "bytes"]}',
+        '{"~leaf": ["f.parquet", "numpy.ndarray"]}',
+        '{"~leaf": ["f.parquet", "json"]}',
+        '{"~leaf": ["value.json", "json"]}',
+        '{"~leaf": ["value.json", "bundle"]}',
+        '{"~leaf": ["f.parquet", "no.such"]}',
+        '{"~set": [{"~leaf": ["f.parquet", "pandas.DataFrame"]}]}',
+        '{"~tuple": {"~leaf": ["f.parquet", "pandas.DataFrame"]}}',
+        '{"~no": 1}',
+    ],
+    ids=range(18),
+)
+def test_a_document_that_lies_is_damage(box: Box, text: str) -> None:
+    box.set(threshold=0)
+    row = stored(box.push(odd()))
+    fields = box.fields(row)
+    harmed = with_document(packed(odd()), text)
+    box.file(row).write_bytes(harmed)
+    crc = airfreight._core.crc32c(harmed)  # type: ignore[attr-defined]
+    fields |= {"size_bytes": len(harmed), "digest": f"crc32c:{crc:08x}"}
+    fields.pop("etag", None)
+    with pytest.raises((airfreight.CorruptError, airfreight.NewerFormatError)) as caught:
+        airfreight.get(fields)
+    assert caught.value.task == "extract"
+
+
+def test_wide_archives_are_written_and_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of 4 GiB and of 65,535 members, with limits that a test reaches."""
+    value = odd()
+    plain = packed(value)
+    monkeypatch.setattr(_zip, "_MAX_32", 3000)
+    monkeypatch.setattr(_zip, "_MAX_16", 3)
+    archive = packed(value)
+    assert len(archive) > len(plain)
+    assert_same(unpacked(archive), value)
+
+
+def test_an_archive_of_many_members_is_one_that_tools_read(tmp_path: Path) -> None:
+    sink = new_sink()
+    archive = _zip.Archive(sink)
+    for number in range(65_536):
+        archive.add(f"{number}", (b"",))
+    archive.finish()
+    data = sink.getvalue()
+    assert len(_zip.read_whole(memoryview(data))) == 65_536
+    assert len(zipfile.ZipFile(io.BytesIO(data)).namelist()) == 65_536
+
+
+# Parts.
+
+
+def whole() -> dict[Any, Any]:
+    return {
+        "train": frame(200_000),
+        "test": frame(10),
+        "models": [array(50_000), array(60_000)],
+        "pair": (array(2000), {"in": array(3000)}),
+        "other": {7: array(4000), None: "x"},
+        "n": 3,
+    }
+
+
+@pytest.mark.parametrize(
+    ("part", "of"),
+    [
+        (("train",), lambda value: value["train"]),
+        (("models", 1), lambda value: value["models"][1]),
+        (("models", -1), lambda value: value["models"][1]),
+        (("models",), lambda value: value["models"]),
+        (("pair",), lambda value: value["pair"]),
+        (("pair", 1, "in"), lambda value: value["pair"][1]["in"]),
+        (("other", 7), lambda value: value["other"][7]),
+        (("other", None), lambda value: "x"),
+        (("n",), lambda value: 3),
+    ],
+)
+def test_a_part_is_as_in_the_whole(box: Box, part: Any, of: Any) -> None:
+    row = box.fields(stored(box.push(whole())))
+    assert "tail" in row
+    assert_same(airfreight.get(row, *part), of(whole()))
+
+
+def test_parts_of_a_small_bundle_and_of_what_is_none(box: Box) -> None:
+    small = {"x": array(2000), "y": [1, {"z": (4, 5)}]}
+    box.set(threshold=0)
+    for value in (small, {"y": [1, {"z": [4, 5]}]}, {"y": [1, {"z": (4, 5)}], 1: 2}):
+        row = box.fields(stored(box.push(value)))
+        assert "tail" not in row
+        assert airfreight.get(row, "y", 1, "z", 1) == 5
+    with pytest.raises(airfreight.InvalidError, match=r"only lists and dicts have parts"):
+        airfreight.get(box.fields(box.push(frame())), "id")
+
+
+@pytest.mark.parametrize("large", [True, False])
+def test_a_part_that_is_not_there_is_an_error_that_names_those_that_are(
+    box: Box, large: bool
+) -> None:
+    value = whole() if large else {**whole(), "train": frame(3), "models": [array(2000)] * 2}
+    row = box.fields(stored(box.push(value)))
+    for part, message in [
+        (("nope",), r"the value has no part 'nope'; it has 'train', 'test'"),
+        (("models", 2), r"the value\['models'\] has no part 2; it has 2 items"),
+        (("models", "x"), r"has no part 'x'; it has 2 items"),
+        (("train", "id"), r"the value\['train'\] is a pandas.DataFrame, of which nothing"),
+        (("n", 0), r"the value\['n'\] has no part 0; it is a int"),
+        (([],), r"has no part \[\]"),
+    ]:
+        with pytest.raises(airfreight.InvalidError, match=message) as caught:
+            airfreight.get(row, *part)
+        assert caught.value.task == "extract"
+    with pytest.raises(airfreight.InvalidError, match="only frames have columns"):
+        airfreight.get(row, "models", 0, columns=["a"])
+    with pytest.raises(airfreight.InvalidError, match="is no frame"):
+        airfreight.get(row, "models", columns=["a"])
+    with pytest.raises(airfreight.InvalidError, match="only frames have columns"):
+        airfreight.get(row, columns=["a"])
+
+
+@pytest.mark.parametrize("part", ["train", "test"])
+def test_columns_of_a_frame_in_a_bundle(box: Box, part: str) -> None:
+    row = box.fields(stored(box.push(whole())))
+    assert_same(airfreight.get(row, part, columns=["price"]), whole()[part][["price"]])
+    with pytest.raises(airfreight.InvalidError, match="no column 'nope'"):
+        airfreight.get(row, part, columns=["nope"])
+
+
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_the_bytes_of_a_leaf_go_to_a_file(box: Box, tmp_path: Path, rows: int) -> None:
+    row = box.fields(stored(box.push({"train": frame(rows), "x": [array()], "n": 1})))
+    target = tmp_path / "x.npy"
+    assert airfreight.get(row, "x", 0, to=target) == target
+    assert_same(np.load(target), array())
+    airfreight.get(row, "train", to=tmp_path / "train.parquet")
+    assert pq.read_table(tmp_path / "train.parquet").num_rows == rows
+    for part in (("n",), ("x",), ("x", 0, 0)):
+        with pytest.raises(airfreight.InvalidError):
+            airfreight.get(row, *part, to=tmp_path / "no")
+    assert not (tmp_path / "no").exists()
+    assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box) -> None:
+    row = box.fields(stored(box.push(whole())))
+    file = box.file(row)
+    data = file.read_bytes()
+    entries = {entry.name: entry for entry in entries_of(data)}
+    tail = row["tail"][0]
+    one, other = entries["models/1.npy"], entries["models/0.npy"]
+    places = [one.start, one.start + 200, one.stop - 1, *range(tail, len(data), 37)]
+    for place in places:
+        harmed = bytearray(data)
+        harmed[place] ^= 0x10
+        file.write_bytes(harmed)
+        with pytest.raises(airfreight.CorruptError) as caught:
+            airfreight.get(row, "models", 1)
+        assert caught.value.task == "extract", place
+    harmed = bytearray(data)
+    harmed[other.start + 1000] ^= 1
+    file.write_bytes(harmed)
+    assert_same(airfreight.get(row, "models", 1), array(60_000))
+    with pytest.raises(airfreight.CorruptError):
+        airfreight.get(row, "models")
+    with pytest.raises(airfreight.CorruptError):
+        airfreight.get(row)
+
+
+@pytest.mark.skipif(not TABLES, reason="this pyarrow writes no table of blocks")
+def test_a_flipped_byte_of_columns_is_found(box: Box) -> None:
+    row = box.fields(stored(box.push(whole())))
+    file = box.file(row)
+    data = file.read_bytes()
+    entry = next(entry for entry in entries_of(data) if entry.name == "train.parquet")
+    inner = data[entry.start : entry.stop]
+    assert entry.tail is not None
+    extents = pandas_._extents(pq.ParquetFile(io.BytesIO(inner)).metadata, [1, 2])
+    places = {at for start, stop in extents for at in (start, (start + stop) // 2, stop - 1)}
+    places |= set(range(entry.tail, entry.size, (entry.size - entry.tail) // 20))
+    for place in sorted(places):
+        harmed = bytearray(data)
+        harmed[entry.start + place] ^= 0x10
+        file.write_bytes(harmed)
+        with pytest.raises(airfreight.CorruptError):
+            airfreight.get(row, "train", columns=["price"])
+
+
+def test_a_long_document_is_no_part_of_the_tail(box: Box) -> None:
+    value = {"x": array(200_000), "records": [{"n": n, "text": "x" * 50} for n in range(10_000)]}
+    row = box.fields(stored(box.push(value)))
+    assert row["size_bytes"] - row["tail"][0] < 1000
+    assert_same(airfreight.get(row, "x"), value["x"])
+    assert_same(airfreight.get(row, "records", 5), value["records"][5])
+    assert_same(airfreight.get(row), value)
+    file = box.file(row)
+    harmed = bytearray(file.read_bytes())
+    harmed[row["tail"][0] - 1000] ^= 1
+    file.write_bytes(harmed)
+    with pytest.raises(airfreight.CorruptError):
+        airfreight.get(row, "x")
+
+
+def test_a_leaf_of_several_chunks_is_checked_by_chunk(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    value = {"x": array(2_000_000), "y": array(5)}
+    row = box.fields(stored(box.push(value)))
+    (entry, _) = entries_of(box.file(row).read_bytes())
+    assert [length for _, length, _ in entry.runs()] == [1 << 22] * 3 + [16_000_128 - 3 * (1 << 22)]
+    assert_same(airfreight.get(row, "x"), value["x"])
+    monkeypatch.setattr(_zip, "MAX_CHUNKS", 3)
+    row = box.fields(stored(box.push(value)))
+    with pytest.raises(airfreight.InvalidError, match="whole value only"):
+        airfreight.get(row, "x")
+    assert_same(airfreight.get(row), value)
+
+
+# What is moved.
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[VersityGW]:
+    with VersityGW(bucket="bucket") as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(server: VersityGW) -> Iterator[CountingProxy]:
+    with CountingProxy(server.endpoint) as running:
+        yield running
+
+
+@pytest.fixture
+def s3(box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch) -> Box:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    box.set(
+        store="s3://bucket/bundles",
+        s3_endpoint_url=proxy.url,
+        s3_region="us-east-1",
+        s3_addressing_style="path",
+    )
+    return box
+
+
+@pytest.mark.s3
+def test_a_bundle_is_one_put_and_one_get_and_a_part_two_requests(
+    s3: Box, proxy: CountingProxy
+) -> None:
+    value = {"train": frame(200_000), "models": [array(20_000), array(20_000)], "n": 1}
+    row = s3.fields(stored(s3.push(value)))
+    assert [request.method for request in proxy.requests] == ["PUT"]
+    proxy.clear()
+    assert_same(s3.pull(row), value)
+    assert [request.method for request in proxy.requests] == ["GET"]
+    proxy.clear()
+    assert_same(airfreight.get(row, "models", 1), value["models"][1])
+    assert [request.method for request in proxy.requests] == ["GET", "GET"]
+    moved = sum(request.response_bytes for request in proxy.requests)
+    assert moved <= 160_128 + 2000
+    proxy.clear()
+    assert airfreight.get(row, "n") == 1
+    assert [request.method for request in proxy.requests] == ["GET"]
+    assert proxy.requests[0].response_bytes < 2000
+
+
+@pytest.mark.s3
+@pytest.mark.skipif(not TABLES, reason="this pyarrow writes no table of blocks")
+def test_columns_of_a_leaf_move_no_more_than_they_need(s3: Box, proxy: CountingProxy) -> None:
+    numbers = np.random.default_rng(7).random((100_000, 20))
+    wide = pd.DataFrame(numbers, columns=[f"c{column}" for column in range(20)])
+    row = s3.fields(stored(s3.push({"other": array(100_000), "wide": wide})))
+    proxy.clear()
+    assert_same(airfreight.get(row, "wide", columns=["c3"]), wide[["c3"]])
+    assert {request.method for request in proxy.requests} == {"GET"}
+    # The tail of the bundle, that of the frame, and the column in each group of rows.
+    assert len(proxy.requests) <= 3
+    moved = sum(request.response_bytes for request in proxy.requests)
+    assert moved <= 0.12 * row["size_bytes"]
