@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from airfreight.errors import (
         UnsupportedError as UnsupportedError,
     )
+    from airfreight.mapped import mappable as mappable
     from airfreight.reference import Reference as Reference
 
     __version__: str
@@ -89,6 +90,7 @@ _EXPORTS = {
     "get": "api",
     "get_many": "api",
     "pull": "api",
+    "mappable": "mapped",
     "Reference": "reference",
     "CancelledError": "errors",
     "ConfigError": "errors",

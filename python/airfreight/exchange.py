@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airfreight._core import Coordinate, Freight, Reader, Writer
-    from airfreight.values import Codec, Form, bundle
+    from airfreight.values import Codec, Form, NewSink, bundle
 
 _T = TypeVar("_T")
 
@@ -142,7 +142,17 @@ def _pack_by_default(value: Any, address: Address) -> Any:
         return _pack_document(value, address, _ANY_SIZE)
     if _looks_like_ours(value):
         return _pack_anyway(value, address)
-    return _keep(_default(value), address)
+    return _keep(_default(_as_plain(value)), address)
+
+
+def _as_plain(value: Any) -> Any:
+    """A value that the default backend knows, of `airfreight.mappable`."""
+    if type(value).__module__ != "airfreight.mapped":
+        return value
+    with loading:
+        from airfreight import mapped
+
+    return mapped.plain(value)
 
 
 def _looks_like_ours(value: Any) -> bool:
@@ -303,7 +313,7 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     for value, coordinate, address in items:
         codec, made, payload = _choose(value)
         if payload is None:
-            payload = codec.encode(made, _options(), values.new_sink)
+            payload = _encode(codec, made, values.new_sink)
         attempt = _attempt(address)
         fields = (
             *_names(codec, payload.form),
@@ -340,6 +350,14 @@ def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
     return cast("Codec", document), value, document.payload(value, packed.encoded)
 
 
+def _encode(codec: Codec, value: Any, new_sink: NewSink) -> Payload:
+    if not getattr(codec, "NESTING", False):
+        return codec.encode(value, _options(), new_sink)
+    nesting: Any = codec
+    payload: Payload = nesting.encode(value, _options(), new_sink, _leaf)
+    return payload
+
+
 def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
     """Encodes a value, which may be on its way to the store while it is encoded."""
     sinks: list[Writer] = []
@@ -352,7 +370,7 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
         return sinks[-1]
 
     try:
-        payload = codec.encode(value, _options(), new_sink)
+        payload = _encode(codec, value, new_sink)
         if not sinks:
             return put(payload, coordinate, address, *_names(codec, payload.form))
         return sinks[-1].finish(
@@ -548,13 +566,15 @@ def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
     references = {
         position: fields
         for position, stored in enumerate(rows)
-        if (fields := ours(stored)) is not None and fields["_xcom_backend"] != "inline"
+        if (fields := ours(stored)) is not None
+        and fields["_xcom_backend"] != "inline"
+        and not _is_lazy(fields)
     }
     fetched = dict(zip(references, fetch(list(references.values()), asked), strict=True))
     values_: list[Any] = []
     for position, stored in enumerate(rows):
         if position not in references:
-            values_.append(unpack(stored))
+            values_.append(unpack(stored, asked=asked))
             continue
         # The bytes go as soon as their value is there.
         values_.append(decode(references[position], fetched.pop(position)))
@@ -615,6 +635,8 @@ def follow(
     try:
         if part:
             return _follow_part(fields, text, part, columns)
+        if columns is None and _is_lazy(fields):
+            return _StoredElements(fields, text).value()
         codec = None if columns is None else _columnar(fields)
         if codec is not None and "tail" in fields:
             return runtime.with_core(
@@ -631,8 +653,44 @@ def follow(
     return _made(fields, partial(codec.decode_columns, data, columns=columns))
 
 
+def _is_lazy(fields: dict[str, Any]) -> bool:
+    """Whether a value is one that fetches its elements when they are asked for."""
+    return fields.get("_xcom_type") == "mappable" and "tail" in fields
+
+
+class _StoredElements:
+    """The elements of an `airfreight.mappable` that lies in a store. Threads may share it."""
+
+    def __init__(self, fields: dict[str, Any], text: str) -> None:
+        with loading:
+            from airfreight.values import mappable
+
+        self._fields = fields
+        self._text = text
+        self._index = self._reading(mappable.open_index)
+
+    def _reading(self, make: Callable[[Any], _T]) -> _T:
+        try:
+            return runtime.with_core(lambda core: _read(core, self._fields, self._text, make))
+        except Error as error:
+            error.name_xcom(self._fields)
+            raise
+
+    def value(self) -> Any:
+        return self._index.value(self)
+
+    def __len__(self) -> int:
+        return len(self._index.entries)
+
+    def size(self, position: int) -> int:
+        return self._index.entries[position].size
+
+    def fetch(self, positions: Sequence[int]) -> list[Any]:
+        return self._reading(lambda reader: self._index.read(reader, positions, _unleaf))
+
+
 #: What is made of lists and dicts, and has parts.
-_WITH_PARTS = frozenset(("bundle", "document", "json", SERDE_TYPE))
+_WITH_PARTS = frozenset(("bundle", "document", "json", "mappable", SERDE_TYPE))
 
 
 def _follow_part(
@@ -646,13 +704,16 @@ def _follow_part(
                 core, fields, text, lambda reader: codec.read_part(reader, part, columns, _unleaf)
             )
         )
-    data = runtime.with_core(lambda core: core.get(text))
-    if hasattr(codec, "decode_part"):
-        return _made(fields, lambda: codec.decode_part(data, part, columns, _unleaf))
+    if _is_lazy(fields):
+        found = _StoredElements(fields, text).value()
+    else:
+        data = runtime.with_core(lambda core: core.get(text))
+        if hasattr(codec, "decode_part"):
+            return _made(fields, lambda: codec.decode_part(data, part, columns, _unleaf))
+        found = decode(fields, data)
     with loading:
         from airfreight.values import bundle
 
-    found = decode(fields, data)
     for at, step in enumerate(part):
         found = bundle.take(found, step, part[:at])
     if columns is not None:

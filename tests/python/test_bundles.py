@@ -23,7 +23,7 @@ from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight.values import DEFAULTS, _names, _zip, bundle, new_sink, pandas_
+from airfreight.values import DEFAULTS, _names, _parquet, _zip, bundle, new_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -464,7 +464,7 @@ def test_a_document_that_lies_is_damage(box: Box, text: str) -> None:
     fields = box.fields(row)
     harmed = with_document(packed(odd()), text)
     box.file(row).write_bytes(harmed)
-    crc = airfreight._core.crc32c(harmed)  # type: ignore[attr-defined]
+    crc = airfreight._core.crc32c(harmed)
     fields |= {"size_bytes": len(harmed), "digest": f"crc32c:{crc:08x}"}
     fields.pop("etag", None)
     with pytest.raises((airfreight.CorruptError, airfreight.NewerFormatError)) as caught:
@@ -545,14 +545,15 @@ def test_a_part_that_is_not_there_is_an_error_that_names_those_that_are(
 ) -> None:
     value = whole() if large else {**whole(), "train": frame(3), "models": [array(2000)] * 2}
     row = box.fields(stored(box.push(value)))
-    for part, message in [
+    cases: list[tuple[tuple[Any, ...], str]] = [
         (("nope",), r"the value has no part 'nope'; it has 'train', 'test'"),
         (("models", 2), r"the value\['models'\] has no part 2; it has 2 items"),
         (("models", "x"), r"has no part 'x'; it has 2 items"),
         (("train", "id"), r"the value\['train'\] is a pandas.DataFrame, of which nothing"),
         (("n", 0), r"the value\['n'\] has no part 0; it is a int"),
         (([],), r"has no part \[\]"),
-    ]:
+    ]
+    for part, message in cases:
         with pytest.raises(airfreight.InvalidError, match=message) as caught:
             airfreight.get(row, *part)
         assert caught.value.task == "extract"
@@ -580,7 +581,8 @@ def test_the_bytes_of_a_leaf_go_to_a_file(box: Box, tmp_path: Path, rows: int) -
     assert_same(np.load(target), array())
     airfreight.get(row, "train", to=tmp_path / "train.parquet")
     assert pq.read_table(tmp_path / "train.parquet").num_rows == rows
-    for part in (("n",), ("x",), ("x", 0, 0)):
+    missing: list[tuple[Any, ...]] = [("n",), ("x",), ("x", 0, 0)]
+    for part in missing:
         with pytest.raises(airfreight.InvalidError):
             airfreight.get(row, *part, to=tmp_path / "no")
     assert not (tmp_path / "no").exists()
@@ -620,7 +622,7 @@ def test_a_flipped_byte_of_columns_is_found(box: Box) -> None:
     entry = next(entry for entry in entries_of(data) if entry.name == "train.parquet")
     inner = data[entry.start : entry.stop]
     assert entry.tail is not None
-    extents = pandas_._extents(pq.ParquetFile(io.BytesIO(inner)).metadata, [1, 2])
+    extents = _parquet.extents(pq.ParquetFile(io.BytesIO(inner)).metadata, [1, 2])
     places = {at for start, stop in extents for at in (start, (start + stop) // 2, stop - 1)}
     places |= set(range(entry.tail, entry.size, (entry.size - entry.tail) // 20))
     for place in sorted(places):

@@ -102,6 +102,8 @@ class Codec(Protocol):
 # Full name of a type -> module of its codec, and the name in it where it is not the module itself.
 # Those whose values always go to the store.
 _BY_CLASS = {
+    "airfreight.mapped.MappableDict": "mappable",
+    "airfreight.mapped.MappableList": "mappable",
     "builtins.bytes": "binary",
     "numpy.ndarray": "numpy_",
     "pandas.Categorical": "pandas_parts:CATEGORICAL",
@@ -150,6 +152,7 @@ _BY_TYPE = {
     "bytes": "binary",
     "document": "document",
     "json": "json_",
+    "mappable": "mappable",
     "numpy.ndarray": "numpy_",
     "pandas.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.DataFrame": "pandas_",
@@ -173,6 +176,7 @@ _EXTENSIONS = {
     "bytes": ("bin",),
     "document": ("json",),
     "json": ("json",),
+    "mappable": ("zip",),
     "numpy.ndarray": ("npy",),
     "pandas.Categorical": ("parquet", "arrow"),
     "pandas.DataFrame": ("parquet", "arrow"),

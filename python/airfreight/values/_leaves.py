@@ -53,7 +53,11 @@ class LateSink:
 class ArchiveWriter:
     """Writes values of any codec as members of one archive. One thread at a time."""
 
-    def __init__(self, new_sink: NewSink) -> None:
+    def __init__(
+        self, new_sink: NewSink, leaf: Any = None, *, worth_parts: int = WORTH_PARTS
+    ) -> None:
+        self._leaf = leaf
+        self._worth_parts = worth_parts
         self._sink = LateSink(new_sink)
         self._archive = _zip.Archive(self._sink)
 
@@ -72,14 +76,22 @@ class ArchiveWriter:
             opened.append((self._archive.open(called), called))
             return opened[0][0]
 
-        payload: Payload = codec.encode(value, options, new_member)
+        payload = encode(codec, value, options, new_member, self._leaf)
         if opened:
             self._archive.close(*opened[0])
             return opened[0][1], payload
-        body: Any = payload.body
+        return self._add_body(payload, codec, name), payload
+
+    def add_payload(self, payload: Payload, codec: Any, name: Callable[[str], str]) -> str:
+        """Writes a value that is encoded already; returns its type."""
+        self._add_body(payload, codec, name)
+        return str(codec.TYPE)
+
+    def _add_body(self, payload: Payload, codec: Any, name: Callable[[str], str]) -> str:
         called = name(codec.EXTENSION if payload.form is None else payload.form.extension)
+        body: Any = payload.body
         self._archive.add(called, body)
-        return called, payload
+        return called
 
     def finish(self, encoded: Any) -> tuple[Any, int]:
         """Writes the document and the index; returns what was written to, and its size."""
@@ -98,15 +110,25 @@ class ArchiveWriter:
     def _seal(self) -> None:
         """What follows is the tail, which a reader of parts fetches first."""
         sink = self._sink.sink
-        if self._archive.tell() >= WORTH_PARTS and hasattr(sink, "seal_blocks"):
+        if self._archive.tell() >= self._worth_parts and hasattr(sink, "seal_blocks"):
             sink.seal_blocks()
+
+
+def encode(codec: Any, value: Any, options: Options, new_sink: NewSink, leaf: Any) -> Payload:
+    """As `Codec.encode`; those that hold documents are told what objects are left to."""
+    payload: Payload = (
+        codec.encode(value, options, new_sink, leaf)
+        if getattr(codec, "NESTING", False)
+        else codec.encode(value, options, new_sink)
+    )
+    return payload
 
 
 class Source(Protocol):
     """An archive that is read."""
 
     #: The members in their order.
-    entries: Sequence[Entry]
+    entries: list[Entry]
     #: The content of the document.
     document: Any
 

@@ -5,6 +5,8 @@ Specification: `formats/bundle.md`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight.errors import InvalidError
@@ -23,7 +25,7 @@ from airfreight.values._names import Names
 from airfreight.values.json_ import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from airfreight._core import Reader
     from airfreight.values import NewSink, Options
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
 TYPE = "bundle"
 EXTENSION = "zip"
 CONTENT_TYPE = "application/zip"
-#: `decode` takes what reads objects that were left to Airflow.
+#: `encode` and `decode` take what writes and reads objects that are left to Airflow.
 NESTING = True
 
 _TAG = "~leaf"
@@ -64,7 +66,7 @@ class Packed:
         tagged, airflow: whether it has tags, and how many objects were left to Airflow.
     """
 
-    def __init__(self, value: Any, leaf: document.Leaf, options: Options) -> None:
+    def __init__(self, value: Any, leaf: document.Leaf | None, options: Options) -> None:
         self.value = value
         self._leaf = leaf
         self._options = options
@@ -125,19 +127,24 @@ def _weight(value: Any) -> int:
         size = getattr(value, name, None)
         if type(size) is int:
             return size if name == "nbytes" else 8 * size
+    estimated = getattr(value, "estimated_size", None)
+    if callable(estimated):
+        return int(estimated())
     return len(value) if isinstance(value, (bytes, bytearray)) else 1 << 40
 
 
 # --- Push -----------------------------------------------------------------------------------------
 
 
-def encode(packed: Packed, options: Options, new_sink: NewSink, /) -> Payload:
+def encode(
+    packed: Packed, options: Options, new_sink: NewSink, leaf: document.Leaf | None = None, /
+) -> Payload:
     """Writes a value's leaves, one after the other, and its document.
 
     Raises:
         TypeError: a leaf can't be kept exactly; names its place.
     """
-    writer = ArchiveWriter(new_sink)
+    writer = ArchiveWriter(new_sink, leaf)
     names = Names((VALUE,))
     root = [packed.encoded]
     steps: dict[int, tuple[str, ...]] = {}
@@ -145,19 +152,14 @@ def encode(packed: Packed, options: Options, new_sink: NewSink, /) -> Payload:
         steps.setdefault(number, path)
     members: dict[int, list[str]] = {}
     told = []
-    for number, leaf in enumerate(packed.leaves):
+    for number, (value, codec) in enumerate(packed.leaves):
         path = steps.get(number, ())
         try:
-            name, payload = writer.add(
-                leaf.value,
-                leaf.codec,
-                options,
-                lambda extension, path=path: names.new(path, extension),
-            )
+            name, payload = writer.add(value, codec, options, partial(names.new, path))
         except TypeError as error:
-            raise packed.refusal(leaf.value, error) from error
-        members[number] = [name, leaf.codec.TYPE]
-        told.append(("/".join(path) or "value", leaf.codec.TYPE, payload.summary))
+            raise packed.refusal(value, error) from error
+        members[number] = [name, codec.TYPE]
+        told.append(("/".join(path) or "value", codec.TYPE, payload.summary))
     for holder, at, number in _slots(root):
         holder[at] = {_TAG: members[number]}
     sink, size = writer.finish(root[0])
@@ -375,11 +377,11 @@ def take(items: Any, step: Any, before: Sequence[Any]) -> Any:
     except (LookupError, TypeError, ValueError):
         pass
     kind = type(items)
-    if isinstance(items, dict):
+    if isinstance(items, Mapping):
         shown = ", ".join(repr(key) for key in list(items)[:_SHOWN])
         more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
         has = f"it has {shown}{more}" if items else "it is empty"
-    elif isinstance(items, (list, tuple)):
+    elif isinstance(items, Sequence) and not isinstance(items, (str, bytes)):
         has = f"it has {len(items)} items, from 0 on"
     else:
         has = f"it is a {kind.__name__}, which has no parts"

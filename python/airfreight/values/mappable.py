@@ -1,0 +1,214 @@
+"""`airfreight.mappable`: an archive with a member for each element, which is read by itself.
+
+Specification: `formats/mappable.md`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airfreight.mapped import MappableDict, MappableList
+from airfreight.values import Payload, document, for_value, human_bytes, json_
+from airfreight.values._leaves import VALUE, ArchiveWriter, Ranges, Whole, codec_of, make
+from airfreight.values._names import Names
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from airfreight._core import Reader
+    from airfreight.values import NewSink, Options
+    from airfreight.values._leaves import LeafReader
+    from airfreight.values._zip import Entry
+
+TYPE = "mappable"
+EXTENSION = "zip"
+CONTENT_TYPE = "application/zip"
+#: `encode` and `decode` take what writes and reads objects that are left to Airflow.
+NESTING = True
+
+_TAG = "~mappable"
+#: From this size on elements are read by themselves. Every instance of a mapped task takes one more
+#: request for that, and all of them together move so much less.
+_WORTH_PARTS = 32 << 10
+
+
+# --- Push -----------------------------------------------------------------------------------------
+
+
+def encode(
+    value: MappableList | MappableDict,
+    options: Options,
+    new_sink: NewSink,
+    leaf: document.Leaf | None = None,
+    /,
+) -> Payload:
+    """Writes the elements, one after the other, and their index.
+
+    Raises:
+        TypeError: an element can't be kept exactly; names its place.
+    """
+    writer = ArchiveWriter(new_sink, leaf, worth_parts=_WORTH_PARTS)
+    kind = "dict" if type(value) is MappableDict else "list"
+    keys = list(value) if isinstance(value, MappableDict) else None
+    names = Names((VALUE,))
+    digits = len(str(max(len(value) - 1, 0)))
+    kinds = []
+    for position, element in enumerate(
+        value.values() if isinstance(value, MappableDict) else value
+    ):
+        step = f"{position:0{digits}}" if keys is None else keys[position]
+        try:
+            kinds.append(_add(writer, element, options, partial(names.new, (step,)), leaf))
+        except TypeError as error:
+            place = f"value[{position if keys is None else keys[position]!r}]"
+            raise TypeError(f"{place}{str(error).removeprefix('value')}") from error
+    runs = [[name, len(list(run))] for name, run in itertools.groupby(kinds)]
+    content = [kind, runs]
+    if keys is not None:
+        content.append(document.Encoder().encode(keys))
+    sink, size = writer.finish({_TAG: content})
+    shown = ", ".join(dict.fromkeys(kinds))
+    return Payload(
+        body=sink,
+        summary=f"mappable {kind} of {len(value):,} elements ({shown}) · {human_bytes(size)} zip",
+    )
+
+
+def _add(
+    writer: ArchiveWriter,
+    element: Any,
+    options: Options,
+    name: Callable[[str], str],
+    leaf: document.Leaf | None,
+) -> str:
+    """Writes an element; returns its type."""
+    codec = for_value(element)
+    if codec is None:
+        text = json_.text_of(element)
+        if text is not None:
+            return writer.add_payload(json_.payload(element, text), json_, name)
+        codec, element, payload = _document(element, options, leaf)
+        if payload is not None:
+            return writer.add_payload(payload, codec, name)
+    writer.add(element, codec, options, name)
+    return codec.TYPE
+
+
+def _document(
+    element: Any, options: Options, leaf: document.Leaf | None
+) -> tuple[Any, Any, Payload | None]:
+    from airfreight.values import bundle
+
+    try:
+        packed = bundle.Packed(element, leaf, options)
+    except document.Unsupported as error:
+        raise error.as_type_error() from None
+    if packed.leaves:
+        return bundle, packed, None
+    return document, element, document.payload(element, packed.encoded)
+
+
+# --- Pull -----------------------------------------------------------------------------------------
+
+
+def decode(data: memoryview, unleaf: LeafReader | None = None) -> MappableList | MappableDict:
+    """Decodes an archive; an element is decoded when it is asked for."""
+    source = Whole(data)
+    index = Index(source.entries, source.document)
+    return index.value(_InMemory(source, index, unleaf))
+
+
+def open_index(reader: Reader) -> Index:
+    """Reads what tells where the elements lie."""
+    source = Ranges(reader)
+    return Index(source.entries, source.document)
+
+
+class Index:
+    """What an archive tells of its elements. Immutable.
+
+    Attributes:
+        entries: their members.
+        kinds: their types.
+    """
+
+    def __init__(self, entries: list[Entry], content: Any) -> None:
+        self.entries = entries[:-1]
+        self._kind, runs, self._keys = _parse(content)
+        told = sum(count for _, count in runs)
+        if told != len(self.entries):
+            raise ValueError(f"{len(self.entries)} elements have {told} types")
+        self.kinds = [name for name, count in runs for _ in range(count)]
+        if self._keys is not None and len(self._keys) != len(self.entries):
+            raise ValueError(f"{len(self.entries)} elements have {len(self._keys)} keys")
+        for name, _ in runs:
+            codec_of(name)
+
+    def value(self, elements: Any) -> MappableList | MappableDict:
+        """The list or dict, of which the elements are somewhere."""
+        if self._keys is None:
+            return MappableList(elements)
+        return MappableDict(self._keys, elements)
+
+    def read(
+        self, reader: Reader, positions: Sequence[int], unleaf: LeafReader | None
+    ) -> list[Any]:
+        """Fetches elements and nothing else."""
+        wanted = sorted({position for position in positions if self.entries[position].size})
+        entries = [self.entries[position] for position in wanted]
+        reader.set_checks([run for entry in entries for run in entry.runs()])
+        views = reader.read([(entry.start, entry.size) for entry in entries])
+        found = dict(zip(wanted, views, strict=True))
+        return [
+            self.make(position, found.get(position, memoryview(bytearray())), unleaf)
+            for position in positions
+        ]
+
+    def make(self, position: int, data: memoryview, unleaf: LeafReader | None) -> Any:
+        """The element of a member's data."""
+        return make(self.kinds[position], self.entries[position].name, data, unleaf)
+
+
+class _InMemory:
+    """The elements of an archive that is here."""
+
+    def __init__(self, source: Whole, index: Index, unleaf: LeafReader | None) -> None:
+        self._source = source
+        self._index = index
+        self._unleaf = unleaf
+
+    def __len__(self) -> int:
+        return len(self._index.entries)
+
+    def size(self, position: int) -> int:
+        return self._index.entries[position].size
+
+    def fetch(self, positions: Sequence[int]) -> list[Any]:
+        views = self._source.fetch([self._index.entries[position] for position in positions])
+        return [
+            # An element is the puller's own, and so is its memory.
+            self._index.make(position, memoryview(bytearray(view)), self._unleaf)
+            for position, view in zip(positions, views, strict=True)
+        ]
+
+
+def _parse(content: Any) -> tuple[str, list[tuple[str, int]], list[str] | None]:
+    wrong = ValueError(f"{VALUE!r} is no index of elements")
+    if type(content) is not dict or list(content) != [_TAG] or type(content[_TAG]) is not list:
+        raise wrong
+    kind, *rest = content[_TAG] or [None]
+    if (kind, len(rest)) not in (("list", 1), ("dict", 2)) or type(rest[0]) is not list:
+        raise wrong
+    runs = []
+    for run in rest[0]:
+        if type(run) is not list or list(map(type, run)) != [str, int] or run[1] < 1:
+            raise wrong
+        runs.append((run[0], run[1]))
+    keys = None
+    if kind == "dict":
+        keys = document.from_json(rest[1])
+        if type(keys) is not list or set(map(type, keys)) - {str} or len(set(keys)) < len(keys):
+            raise wrong
+    return kind, runs, keys
