@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument(
         "--only", action="append", metavar="BACKEND", help="airfreight, boto3 or official"
     )
-    parser.add_argument("--case", action="append", help="of the suite transfer, only this one")
+    parser.add_argument(
+        "--case", action="append", help="of the suites transfer and values, only this one"
+    )
     parser.add_argument("--stream-gib", type=float, default=1, help="length of transfer's stream")
     arguments = parser.parse_args()
     unknown = set(arguments.suites) - set(NAMES)

@@ -37,11 +37,13 @@ class Backend:
         name: Short name, as the tables have it.
         module: Where its class is imported from.
         attribute: The class's name there.
+        settings: Of Airfreight, by their names in its section.
     """
 
     name: str
     module: str
     attribute: str
+    settings: tuple[tuple[str, str], ...] = ()
 
     def load(self) -> Any:
         """Import the class, as Airflow does."""
@@ -64,7 +66,8 @@ class Backend:
             # No attempt to find keys on a cloud machine's metadata address.
             "AWS_EC2_METADATA_DISABLED": "true",
         }
-        by_connection = connection and self.name in {"airfreight", "official"}
+        ours = self.module == "airfreight"
+        by_connection = connection and (ours or self.name == "official")
         if by_connection:
             values[f"AIRFLOW_CONN_{CONNECTION.upper()}"] = json.dumps(
                 {
@@ -82,7 +85,9 @@ class Backend:
                 "AWS_REGION": "us-east-1",
                 "AWS_ENDPOINT_URL_S3": server.endpoint,
             }
-        if self.name == "airfreight":
+        if ours:
+            for setting, text in self.settings:
+                values[f"AIRFLOW__AIRFREIGHT__{setting.upper()}"] = text
             authority = f"{CONNECTION}@{BUCKET}" if by_connection else BUCKET
             values["AIRFLOW__AIRFREIGHT__STORE"] = f"s3://{authority}/airfreight"
         elif self.name == "official":
@@ -98,9 +103,11 @@ class Backend:
 
 
 OURS = Backend("airfreight", "airfreight", "XComBackend")
+ARROW = dataclasses.replace(OURS, name="airfreight arrow", settings=(("format", "arrow"),))
 BOTO3 = Backend("boto3", "bench.peers.tutorial_backend", "TutorialBackend")
 OFFICIAL = Backend("official", official.MODULE, official.CLASS)
+PICKLE = Backend("pickle", "bench.peers.pickle_backend", "PickleBackend")
 DEFAULT = Backend("default", "airflow.sdk.bases.xcom", "BaseXCom")
 FLOOR = Backend("floor", "", "")
 PEERS = (BOTO3, OFFICIAL)
-ALL = {backend.name: backend for backend in (OURS, BOTO3, OFFICIAL, DEFAULT, FLOOR)}
+ALL = {backend.name: backend for backend in (OURS, ARROW, BOTO3, OFFICIAL, PICKLE, DEFAULT, FLOOR)}

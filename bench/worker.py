@@ -37,6 +37,12 @@ HEAVY = (
     "airflow.providers_manager",
 )
 
+# What the settings `format` and `compression` can make of a frame.
+FORMATS = (
+    *(("parquet", codec) for codec in ("snappy", "lz4", "zstd", "none")),
+    *(("arrow", codec) for codec in ("lz4", "zstd", "none")),
+)
+
 
 class RefusedError(Exception):
     """The backend cannot carry this type of value, and says so by a TypeError."""
@@ -92,7 +98,13 @@ def fingerprint(value: Any) -> str:
         digest.update(
             repr([(str(name), str(dtype)) for name, dtype in value.dtypes.items()]).encode()
         )
-        digest.update(pd.util.hash_pandas_object(value, index=True).to_numpy().tobytes())
+        for position in range(value.shape[1]):
+            column = value.iloc[:, position]
+            if "[pyarrow]" in str(column.dtype):
+                digest.update(repr(column.array.__arrow_array__().to_pylist()).encode())
+            else:
+                hashes = pd.util.hash_pandas_object(column, index=position == 0)
+                digest.update(hashes.to_numpy().tobytes())
     elif type(value).__name__ == "ndarray":
         digest.update(str(value.dtype).encode() + str(value.shape).encode() + value.tobytes())
     elif isinstance(value, bytes):
@@ -231,6 +243,36 @@ class Session:
         self._pulled, cost = timed(lambda: self._class.deserialize_value(Result(self._row)))
         return cost
 
+    def same(self) -> bool:
+        """Whether the pulled value is the pushed one."""
+        try:
+            check_equal(self._pulled, self._value)
+        except AssertionError:
+            return False
+        return True
+
+    def lossless(self) -> dict[str, float]:
+        """Seconds of an encoding into memory, and those of them that the checks take."""
+        from airfreight import values
+        from airfreight.values import pandas_
+
+        whole = pandas_._plan
+        spent = []
+
+        def measured(*arguments: Any) -> Any:
+            begin = time.perf_counter()
+            try:
+                return whole(*arguments)
+            finally:
+                spent.append(time.perf_counter() - begin)
+
+        pandas_._plan = measured
+        try:
+            _, cost = timed(lambda: pandas_.encode(self._value, values.DEFAULTS, values.new_sink))
+        finally:
+            pandas_._plan = whole
+        return {"wall": cost["wall"], "checks": sum(spent)}
+
     def check(self) -> str:
         """AssertionError unless the pulled value equals the pushed one; else its digest."""
         if self._kind != "small":
@@ -337,6 +379,43 @@ class Session:
         """Take the value, and the bytes that a backend stored for it."""
         self._kind, self._value, self._body = kind, make_value(kind, size), body
 
+    def formats(self, rounds: int) -> dict[str, dict[str, float]]:
+        """Best seconds of encoding and decoding in memory, and bytes, of each format."""
+        from airfreight import values
+        from airfreight.values import pandas_
+
+        found = {}
+        for form, compression in FORMATS:
+            options = values.Options(compression, form)
+            encoding, decoding, data = [], [], b""
+            for _ in range(rounds):
+                payload, cost = timed(
+                    lambda options=options: pandas_.encode(self._value, options, values.new_sink)
+                )
+                encoding.append(cost["wall"])
+                data = payload.body.getvalue()
+                del payload
+                _, cost = timed(lambda data=data: pandas_.decode(memoryview(data)))
+                decoding.append(cost["wall"])
+            found[f"{form} {compression}"] = {
+                "encode": min(encoding),
+                "decode": min(decoding),
+                "bytes": len(data),
+            }
+        return found
+
+    def native(self, form: str) -> int:
+        """Bytes of the file that the libraries make of the value when asked plainly."""
+        if form != "arrow":
+            return int(self._encode().tell())
+        import io
+
+        from pyarrow import feather
+
+        sink = io.BytesIO()
+        feather.write_feather(self._value, sink)
+        return sink.tell()
+
     def floor_encode(self) -> dict[str, float]:
         """Encode the value as the libraries do when asked plainly, and do nothing with it."""
         return timed(self._encode)[1]
@@ -361,7 +440,7 @@ class Session:
         import json
 
         sink = io.BytesIO()
-        if self._kind == "frame":
+        if type(self._value).__name__ == "DataFrame":
             import pyarrow as pa
             import pyarrow.parquet as pq
 
@@ -378,7 +457,7 @@ class Session:
         import io
         import json
 
-        if self._kind == "frame":
+        if type(self._value).__name__ == "DataFrame":
             import pyarrow as pa
             import pyarrow.parquet as pq
 

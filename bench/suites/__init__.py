@@ -20,7 +20,7 @@ class Options:
         backends: Those to measure, ours first.
         rounds: How many samples are taken of each thing that costs seconds.
         rows: Rows of the large frame.
-        cases: Of the suite `transfer`, these only; all when empty.
+        cases: Of the suites `transfer` and `values`, these only; all when empty.
         stream_bytes: Length of its stream.
     """
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import collections
 import contextlib
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tests.servers.counting_proxy import CountingProxy
 
-from bench.backends import BOTO3, FLOOR, OFFICIAL, OURS, Backend
+from bench.backends import ARROW, BOTO3, FLOOR, OFFICIAL, OURS, PICKLE, Backend
 from bench.parent import BenchError, RefusedError, Worker
 from bench.report import Bar, ratio_bar, save, series, table
 from bench.requests import payload_of
@@ -17,21 +18,41 @@ from bench.requests import payload_of
 if TYPE_CHECKING:
     from bench.suites import Options
 
-# (push, pull) of the large frame: our time over the peer's.
-LIMITS = {BOTO3.name: (0.6, 0.6), OFFICIAL.name: (0.3, 0.4)}
+VERBS = ("push", "pull")
+# (push, pull): our time over the peer's.
+FRAME_LIMITS = {
+    OURS.name: {BOTO3.name: (0.4, 0.4), OFFICIAL.name: (0.2, 0.3)},
+    ARROW.name: {BOTO3.name: (0.27, 0.25), OFFICIAL.name: (0.13, 0.2)},
+}
+RECORDS_LIMITS = {OURS.name: {BOTO3.name: (0.08, 0.1), OFFICIAL.name: (0.25, 0.2)}}
+ARRAY_PUT_LIMIT = 1.1
+ARRAY_PULL_LIMIT = 0.4
+BYTES_LIMIT = 0.5
+NATIVE_EXTRA = 4096
+CHECKS_LIMIT = 0.1
+# Frames of other natures than the large mixed one, and their rows: some 50 MiB each.
+OTHERS = {"wide": 40_000, "text": 40_000, "ids": 400_000, "sparse": 600_000, "nested": 200_000}
+CASES = ("frame", *OTHERS, "records", "array", "small", "requests", "formats")
 WARM_CALLS = 2
 FLOOR_VERBS = ("floor_encode", "floor_put", "floor_get", "floor_decode")
+# Bytes in a second of a link of 1 Gbit/s, and of none that would matter.
+LINKS = {"1 Gbit/s": 125e6, "loopback, 1 GB/s": 1e9}
+
+Result = dict[str, Any]
 
 
-def _measure(options: Options, kind: str, size: int) -> dict[str, Any]:
-    """All backends on one value: samples by backend and verb, stored bytes, who refused."""
+def _measure(
+    options: Options, kind: str, size: int, backends: Sequence[Backend], *, floor: bool
+) -> Result:
+    """All backends on one value: samples, stored bytes, who refused and who changed the value."""
     samples: dict[str, dict[str, list[dict[str, float]]]] = {}
     stored: dict[str, int] = {}
     refused: dict[str, str] = {}
+    native: dict[str, int] = {}
     with contextlib.ExitStack() as stack:
         workers: dict[Backend, Worker] = {}
         body = b""
-        for backend in options.backends:
+        for backend in backends:
             worker = stack.enter_context(Worker(backend, options.store.server))
             worker.call("prepare", kind=kind, size=size)
             options.store.clear()
@@ -42,38 +63,68 @@ def _measure(options: Options, kind: str, size: int) -> dict[str, Any]:
             except RefusedError as error:
                 refused[backend.name] = str(error)
                 continue
+            except BenchError as error:
+                if backend.module == OURS.module:
+                    raise
+                refused[backend.name] = f"fails: {str(error).strip().splitlines()[-1]}"
+                continue
             workers[backend] = worker
             objects = options.store.objects()
             stored[backend.name] = sum(path.stat().st_size for path in objects) // WARM_CALLS
             if objects and not body:
                 body = objects[0].read_bytes()
         if body:
-            floor = stack.enter_context(Worker(FLOOR, options.store.server))
-            floor.call("floor", kind=kind, size=size, body=body)
-            workers[FLOOR] = floor
+            worker = stack.enter_context(Worker(FLOOR, options.store.server))
+            worker.call("floor", kind=kind, size=size, body=body)
+            native = {form: worker.call("native", form=form) for form in _forms(kind)}
+            if floor:
+                workers[FLOOR] = worker
         turns = list(workers.items())
         for number in range(options.rounds):
             options.store.clear()
             first = number % max(1, len(turns))  # Nobody always goes first.
             for backend, worker in turns[first:] + turns[:first]:
-                for verb in FLOOR_VERBS if backend is FLOOR else ("push", "pull"):
+                for verb in FLOOR_VERBS if backend is FLOOR else VERBS:
                     cost = worker.call(verb)
                     samples.setdefault(backend.name, {}).setdefault(verb, []).append(cost)
-        digests = {b.name: w.call("check") for b, w in workers.items() if b is not FLOOR}
+        digests = {}
+        for backend, worker in workers.items():
+            if backend is FLOOR:
+                continue
+            if backend.module == OURS.module or worker.call("same"):
+                digests[backend.name] = worker.call("check")
+        changed = [b.name for b in workers if b is not FLOOR and b.name not in digests]
+        checks = [
+            worker.call("lossless")
+            for backend, worker in workers.items()
+            if backend is OURS and kind == "frame"
+            for _ in range(options.rounds)
+        ]
     if len(set(digests.values())) > 1:
         raise BenchError(f"{kind}: the backends gave different values: {digests}")
-    return {"samples": samples, "stored": stored, "refused": refused}
+    return {
+        "samples": samples,
+        "stored": stored,
+        "native": native,
+        "refused": refused,
+        "changed": changed,
+        "checks": checks,
+    }
 
 
-def _show(options: Options, title: str, result: dict[str, Any]) -> None:
+def _forms(kind: str) -> tuple[str, ...]:
+    return ("parquet", "arrow") if kind == "frame" or kind in OTHERS else ("",)
+
+
+def _show(title: str, result: Result, backends: Sequence[Backend]) -> None:
     rows = []
-    for backend in options.backends:
+    for backend in backends:
         if backend.name in result["refused"]:
-            rows.append([backend.name, "TypeError", "", "", "", ""])
+            rows.append([backend.name, "refused or failed", "", "", "", ""])
             continue
         verbs = result["samples"][backend.name]
-        cells = [backend.name]
-        for verb in ("push", "pull"):
+        cells = [backend.name + (" (changed)" if backend.name in result["changed"] else "")]
+        for verb in VERBS:
             cells += [
                 series(verbs[verb], "wall").milliseconds(),
                 f"{series(verbs[verb], 'cpu').best * 1e3:.1f}",
@@ -81,6 +132,10 @@ def _show(options: Options, title: str, result: dict[str, Any]) -> None:
         rows.append([*cells, f"{result['stored'][backend.name]:,}"])
     heads = ["backend", "push: best median high", "cpu", "pull: best median high", "cpu", "stored"]
     table(f"{title}: ms", heads, rows)
+    for name, reason in result["refused"].items():
+        print(f"  {name}: {reason[:150]}")
+    native = ", ".join(f"{form or 'file'} {size:,}" for form, size in result["native"].items())
+    print(f"  native file, as the libraries write it when asked plainly: {native or 'none'}")
     floor = result["samples"].get(FLOOR.name)
     if floor:
         parts = [
@@ -89,6 +144,101 @@ def _show(options: Options, title: str, result: dict[str, Any]) -> None:
             for verb in FLOOR_VERBS
         ]
         print(f"  floor, each alone, of our object: {', '.join(parts)}")
+
+
+def _time_bars(
+    title: str, result: Result, limits: dict[str, dict[str, tuple[float, float]]]
+) -> list[Bar]:
+    """Our times over the peers'; none of a peer that has no time."""
+    bars = []
+    for name, of_peers in limits.items():
+        for peer, of_verbs in of_peers.items():
+            for verb, limit in zip(VERBS, of_verbs, strict=True):
+                if name not in result["samples"] or peer not in result["samples"]:
+                    continue
+                ours, theirs = (result["samples"][side][verb] for side in (name, peer))
+                wall = [series(side, "wall") for side in (ours, theirs)]
+                cpu = [series(side, "cpu").best for side in (ours, theirs)]
+                bar = ratio_bar(f"{title}, {name}: {verb} / {peer}", *wall, limit)
+                note = f"{bar.note}, of cpu {cpu[0] / cpu[1]:.3g}x"
+                bars.append(dataclasses.replace(bar, note=note))
+    return bars
+
+
+def _size_bars(results: dict[str, Result]) -> list[Bar]:
+    """Bytes in the store: over the official backend's, and beyond the native file's."""
+    bars = []
+    frame = results.get("frame")
+    if frame and {OURS.name, OFFICIAL.name} <= frame["stored"].keys():
+        ratio = frame["stored"][OURS.name] / frame["stored"][OFFICIAL.name]
+        bars.append(Bar("bytes in the store, frame / official", ratio, BYTES_LIMIT))
+    beyond = [
+        (result["stored"][backend.name] - result["native"][form], f"{kind}, {backend.name}")
+        for kind, result in results.items()
+        for backend, form in ((OURS, _forms(kind)[0]), (ARROW, "arrow"))
+        if backend.name in result["stored"] and form in result["native"]
+    ]
+    if beyond:
+        most, which = max(beyond)
+        bars.append(
+            Bar("bytes beyond the native file", most, NATIVE_EXTRA, "bytes", f"worst: {which}")
+        )
+    return bars
+
+
+def _worst(bars: Sequence[Bar]) -> list[Bar]:
+    """Of the bars of the other frames the worst one of each kind, with the frame's name."""
+    by_kind: dict[str, list[Bar]] = {}
+    for bar in bars:
+        by_kind.setdefault(bar.name.partition(", ")[2], []).append(bar)
+    return [
+        dataclasses.replace(
+            worst := max(same, key=lambda bar: bar.figure),
+            name=f"other frames, {kind}",
+            note=f"worst: {worst.name.partition(',')[0]}; {worst.note}",
+        )
+        for kind, same in by_kind.items()
+    ]
+
+
+def _array_bars(result: Result) -> list[Bar]:
+    samples = result["samples"]
+    if OURS.name not in samples or not {FLOOR.name, PICKLE.name} <= samples.keys():
+        return []
+    ours = samples[OURS.name]
+    put, pickle = samples[FLOOR.name]["floor_put"], samples[PICKLE.name]["pull"]
+    walls = [series(ours["push"], "wall"), series(put, "wall")]
+    pulls = [series(ours["pull"], "wall"), series(pickle, "wall")]
+    return [
+        ratio_bar("array, 64 MiB: push / raw PUT of its bytes", *walls, ARRAY_PUT_LIMIT),
+        ratio_bar("array, 64 MiB: pull / pickle", *pulls, ARRAY_PULL_LIMIT),
+    ]
+
+
+def _formats(options: Options) -> dict[str, Any]:
+    """What each format and compression costs each frame, and what that makes on a link."""
+    saved: dict[str, Any] = {}
+    for kind, size in (("frame", options.rows), *OTHERS.items()):
+        with Worker(OURS, options.store.server) as worker:
+            worker.call("prepare", kind=kind, size=size)
+            saved[kind] = found = worker.call("formats", rounds=3)
+        rows = []
+        for name, cost in found.items():
+            cells = [
+                name,
+                f"{cost['encode'] * 1e3:.0f}",
+                f"{cost['decode'] * 1e3:.0f}",
+                f"{cost['bytes'] / 1e6:.1f}",
+            ]
+            for rate in LINKS.values():
+                moving = cost["bytes"] / rate
+                # A push sends while it encodes; a pull decodes what has arrived.
+                total = max(cost["encode"], moving) + moving + cost["decode"]
+                cells.append(f"{total * 1e3:.0f}")
+            rows.append(cells)
+        heads = ["format", "encode ms", "decode ms", "MB", *(f"{link}: ms" for link in LINKS)]
+        table(f"{kind}: push and pull by format, in memory, and on links", heads, rows)
+    return saved
 
 
 def _requests(options: Options) -> dict[str, list[str]]:
@@ -100,7 +250,7 @@ def _requests(options: Options) -> dict[str, list[str]]:
             with Worker(backend, server) as worker:
                 worker.call("prepare", kind="frame", size=options.rows)
                 worker.call("push")
-                for verb in ("push", "pull"):
+                for verb in VERBS:
                     proxy.clear()
                     worker.call(verb)
                     counted = collections.Counter(
@@ -120,29 +270,46 @@ def _requests(options: Options) -> dict[str, list[str]]:
 
 
 def run(options: Options) -> list[Bar]:
-    """The large frame, whose figures have bars, then the other values."""
+    """The frames, then the other values; then requests, and formats against each other."""
+    unknown = set(options.cases) - set(CASES)
+    if unknown:
+        raise BenchError(f"no such case: {', '.join(sorted(unknown))}; there are {CASES}")
+    wanted = options.cases or CASES
+    works = {
+        "frame": (options.rows, f"frame, {options.rows:,} rows"),
+        **{kind: (rows, f"{kind}, {rows:,} rows") for kind, rows in OTHERS.items()},
+        "records": (50_000, "records, 50,000"),
+        "array": (64, "array, 64 MiB"),
+        "small": (0, "small dict"),
+    }
     bars: list[Bar] = []
+    others: list[Bar] = []
+    results: dict[str, Result] = {}
     saved: dict[str, Any] = {}
-    works = (
-        ("frame", options.rows, f"frame, {options.rows:,} rows"),
-        ("records", 50_000, "records, 50,000"),
-        ("array", 64, "array, 64 MiB"),
-        ("small", 0, "small dict"),
-    )
-    for kind, size, title in works:
-        result = _measure(options, kind, size)
-        saved[title] = result
-        _show(options, title, result)
-        if kind != "frame" or OURS not in options.backends:
+    for kind, (size, title) in works.items():
+        if kind not in wanted:
             continue
-        for peer in options.peers:
-            for verb, limit in zip(("push", "pull"), LIMITS[peer.name], strict=True):
-                ours, theirs = result["samples"][OURS.name], result["samples"][peer.name]
-                wall = [series(side[verb], "wall") for side in (ours, theirs)]
-                cpu = [series(side[verb], "cpu").best for side in (ours, theirs)]
-                bar = ratio_bar(f"{title}: {verb} / {peer.name}", wall[0], wall[1], limit)
-                note = f"{bar.note}, of cpu {cpu[0] / cpu[1]:.3g}x"
-                bars.append(Bar(bar.name, bar.figure, bar.limit, note=note))
-    saved["requests"] = _requests(options)
+        tables = len(_forms(kind)) > 1
+        backends = list(options.backends)
+        if OURS in backends:
+            backends += [ARROW] if tables else []
+            backends += [PICKLE] if kind in ("frame", "records", "array") else []
+        result = _measure(options, kind, size, backends, floor=kind in ("frame", "array"))
+        results[kind] = saved[title] = result
+        _show(title, result, backends)
+        if tables:
+            (bars if kind == "frame" else others).extend(_time_bars(title, result, FRAME_LIMITS))
+        elif kind == "records":
+            bars += _time_bars(title, result, RECORDS_LIMITS)
+        elif kind == "array":
+            bars += _array_bars(result)
+        if result["checks"]:
+            whole, part = (series(result["checks"], field).best for field in ("wall", "checks"))
+            bars.append(Bar("lossless checks / encoding", part / (whole - part), CHECKS_LIMIT))
+    bars += _worst(others) + _size_bars(results)
+    if "requests" in wanted:
+        saved["requests"] = _requests(options)
+    if "formats" in wanted and OURS in options.backends:
+        saved["formats"] = _formats(options)
     save("values", saved)
     return bars

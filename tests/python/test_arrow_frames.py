@@ -97,6 +97,13 @@ def test_columns_are_as_in_the_whole_frame(
         found["number"] += 1  # It is the caller's.
 
 
+def test_the_last_batch_is_small() -> None:
+    raw = encoded(pd.DataFrame({"a": [f"text {at}" for at in range(50_000)]}), "none")
+    *_, (start, head, body) = _ipc._record_batches(raw)
+    assert (start + head + body) > len(raw) - 2_000
+    assert body < 100
+
+
 class Recording:
     """A reader of an object in memory that keeps what was asked of it."""
 

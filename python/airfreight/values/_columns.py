@@ -51,6 +51,9 @@ _FIRST_OBJECTS = frozenset(
     ("bool", "bytes", "date", "decimal", "float", "int", "null", "string", "time")
 )
 
+#: Bytes of labels or categories from which on they are compressed.
+_WORTH_COMPRESSING = 4096
+
 
 @dataclass(frozen=True)
 class Column:
@@ -494,7 +497,10 @@ def to_base64(array: pa.Array) -> str:
     """An Arrow array as text, for the file's metadata."""
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([array], names=["v"])
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
+    # No codec of Parquet's sees what lies in the metadata, such as 60,000 categories.
+    compression = "zstd" if array.nbytes >= _WORTH_COMPRESSING else None
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)
     return base64.b64encode(sink.getvalue()).decode()
 

@@ -63,7 +63,11 @@ def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
         entries = {METADATA_KEY: entry}
         if hasattr(sink, "seal_blocks") and sink.tell() >= WORTH_PARTS:
             entries[BLOCKS_KEY] = sink.seal_blocks()
-        nothing = [array.slice(0, 0) for array in arrays]
+        # (Slices would be written with all their offsets, and a dictionary must stay the same.)
+        nothing = [
+            array.slice(0, 0) if is_.is_dictionary(array.type) else pa.nulls(0, array.type)
+            for array in arrays
+        ]
         writer.write_batch(
             pa.RecordBatch.from_arrays(nothing, schema=schema), custom_metadata=entries
         )
