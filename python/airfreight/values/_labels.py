@@ -189,14 +189,22 @@ def _is_equal(one: pd.Index[Any], other: pd.Index[Any]) -> bool:
             and np.array_equal(one.codes[level], other.codes[level])
             for level in range(one.nlevels)
         )
+    if isinstance(one, pd.CategoricalIndex):
+        # (pandas 2 compares dtypes by hashes of the labels, which not all texts have.)
+        return (
+            _is_equal(one.categories, other.categories)
+            and _dtypes(one.categories) == _dtypes(other.categories)
+            and one.ordered is other.ordered
+            and np.array_equal(one.codes, other.codes)
+        )
     # Objects come back as they were; a NaN inside one is not equal to itself.
     return one.dtype == object or bool(one.equals(other))
 
 
 def _dtypes(index: pd.Index[Any]) -> list[Any]:
     if isinstance(index, pd.MultiIndex):
-        return [level.dtype for level in index.levels]
-    return [index.dtype]
+        return [dtype for level in index.levels for dtype in _dtypes(level)]
+    return ["category" if isinstance(index, pd.CategoricalIndex) else index.dtype]
 
 
 def _names(index: pd.Index[Any], options: Options | None) -> Any:
