@@ -16,6 +16,23 @@ HERE = Path(__file__).resolve().parent
 
 #: Folder -> file name -> the expression. Names that end in `.arrow` are written in that format.
 EXPRESSIONS: dict[str, dict[str, str]] = {
+    "array": {
+        "plain.npy": "np.arange(6.0).reshape(2, 3).T",
+        "structured.npy": "np.array([(1, 2.5, 'a')], "
+        "dtype=[('x', 'i4'), ('é', '>f8'), ('z', 'U3')])",
+        "times.npy": "np.array(['2026-01-01', 'NaT'], dtype='M8[ns]')",
+        "names_in_utf8.npy": "np.array([(5,)], dtype=[('漢', 'i4')])",
+        "aligned.npz": "np.array([(1, 2)], dtype=np.dtype([('a', 'i1'), ('b', 'i8')], align=True))",
+        "order.npz": "np.array([(1, 2)], dtype={'names': ['b', 'a'], 'formats': ['i4', 'i4'], "
+        "'offsets': [4, 0]})",
+        "metadata.npz": "np.arange(3, dtype=np.dtype('i4', metadata={'a': 1}))",
+        "objects.npz": "np.asfortranarray(np.array([[1, (2, 'a')], [None, {3}]], dtype=object))",
+        "fields_of_objects.npz": "np.array([(1, None)], dtype=[('a', 'i4'), ('b', 'O')])",
+        "texts.npz": "np.array(['x', None, 'é'], dtype=np.dtypes.StringDType(na_object=None))",
+        "masked.npz": "np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=9, hard_mask=True)",
+        "unmasked.npz": "np.ma.array([1.5, 2.5])",
+        "records.npz": "np.rec.array([(1, 'x')], dtype=[('a', 'i4'), ('b', 'U3')])",
+    },
     "arrow": {
         "array.arrows": "pa.array([1, None, 3], pa.int16())",
         "dictionary.arrows": "pa.array(['a', None, 'b', 'a']).dictionary_encode()",

@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from airfreight.errors import (
         UnsupportedError as UnsupportedError,
     )
+    from airfreight.files import File as File
     from airfreight.mapped import mappable as mappable
     from airfreight.reference import Reference as Reference
 
@@ -91,6 +92,7 @@ _EXPORTS = {
     "get_many": "api",
     "pull": "api",
     "mappable": "mapped",
+    "File": "files",
     "Reference": "reference",
     "CancelledError": "errors",
     "ConfigError": "errors",

@@ -632,6 +632,8 @@ def follow(
     if columns is None:
         columns = wanted_columns.get()
     text = _checked(fields, asked)
+    if columns is None and not part and fields.get("_xcom_type") == values.FILE_TYPE:
+        return _land(fields, text)
     try:
         if part:
             return _follow_part(fields, text, part, columns)
@@ -731,6 +733,23 @@ def _parted(fields: dict[str, Any]) -> Any:
             "dicts have parts; of a frame, ask for columns=…"
         )
     return None if kind == SERDE_TYPE else values.for_type(kind)
+
+
+def _land(fields: dict[str, Any], text: str) -> Any:
+    """A value that goes to a file as it arrives, not through memory."""
+    with loading:
+        from airfreight.files import Folder
+        from airfreight.values import files
+
+    folder = Folder()
+    try:
+        runtime.with_core(lambda core: core.get_to_file(text, files.land(folder)))
+    except BaseException as error:
+        folder.remove()
+        if isinstance(error, Error):
+            error.name_xcom(fields)
+        raise
+    return _made(fields, partial(files.decode_file, folder))
 
 
 def _columnar(fields: dict[str, Any]) -> Any:

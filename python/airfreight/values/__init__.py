@@ -102,10 +102,17 @@ class Codec(Protocol):
 # Full name of a type -> module of its codec, and the name in it where it is not the module itself.
 # Those whose values always go to the store.
 _BY_CLASS = {
+    "airfreight.files.File": "files",
     "airfreight.mapped.MappableDict": "mappable",
     "airfreight.mapped.MappableList": "mappable",
+    "builtins.bytearray": "binary:BYTEARRAY",
     "builtins.bytes": "binary",
+    "builtins.memoryview": "binary:MEMORYVIEW",
+    "numpy.ma.MaskedArray": "_npz:MASKED",  # numpy 2
+    "numpy.ma.core.MaskedArray": "_npz:MASKED",  # numpy 1
     "numpy.ndarray": "numpy_",
+    "numpy.rec.recarray": "_npz:RECORDS",  # numpy 2
+    "numpy.recarray": "_npz:RECORDS",  # numpy 1
     "pandas.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.CategoricalIndex": "pandas_parts:INDEX",
     "pandas.DataFrame": "pandas_",  # pandas 3
@@ -148,12 +155,17 @@ _BY_BASE = {
 _BY_PROTOCOL = ("__arrow_c_stream__", "arrow_:STREAM")
 _NOT_BY_PROTOCOL = frozenset(("numpy", "pandas", "polars", "pyarrow"))
 _BY_TYPE = {
+    "airfreight.File": "files",
     "bundle": "bundle",
+    "bytearray": "binary:BYTEARRAY",
     "bytes": "binary",
     "document": "document",
     "json": "json_",
     "mappable": "mappable",
+    "memoryview": "binary:MEMORYVIEW",
+    "numpy.ma.MaskedArray": "_npz:MASKED",
     "numpy.ndarray": "numpy_",
+    "numpy.recarray": "_npz:RECORDS",
     "pandas.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.DataFrame": "pandas_",
     "pandas.Index": "pandas_parts:INDEX",
@@ -172,12 +184,17 @@ _BY_TYPE = {
 # its object takes no library. Airflow's serializer gives text, which has no codec.
 _EXTENSIONS = {
     "airflow.serde": ("json",),
+    "airfreight.File": ("tar",),
     "bundle": ("zip",),
+    "bytearray": ("bin",),
     "bytes": ("bin",),
     "document": ("json",),
     "json": ("json",),
     "mappable": ("zip",),
-    "numpy.ndarray": ("npy",),
+    "memoryview": ("zip",),
+    "numpy.ma.MaskedArray": ("npz",),
+    "numpy.ndarray": ("npy", "npz"),
+    "numpy.recarray": ("npz",),
     "pandas.Categorical": ("parquet", "arrow"),
     "pandas.DataFrame": ("parquet", "arrow"),
     "pandas.Index": ("parquet", "arrow"),
@@ -192,6 +209,10 @@ _EXTENSIONS = {
     "pyarrow.RecordBatchReader": ("arrows",),
     "pyarrow.Table": ("arrows",),
 }
+
+
+#: The type whose objects are not read into memory.
+FILE_TYPE = "airfreight.File"
 
 
 def class_name(cls: type) -> str:
@@ -263,8 +284,9 @@ def new_sink(_form: Form | None = None, /) -> Sink:
 def base_of(cls: type) -> str:
     """The name of a registered type that a class inherits from; empty when there is none."""
     for base in cls.__mro__[1:]:
-        if class_name(base) in _BY_CLASS:
-            return f"{base.__module__.partition('.')[0]}.{base.__qualname__}"
+        if place := _BY_CLASS.get(class_name(base)):
+            # By its public name, as in references.
+            return next(kind for kind, its in _BY_TYPE.items() if its == place)
     return ""
 
 
@@ -281,6 +303,12 @@ def _load(place: str, kind: str = "") -> Codec:
         ) from error
     codec: Codec = getattr(found, name) if name else found
     return codec
+
+
+def shown(label: Any) -> str:
+    """A key or a label for a message, of bounded length."""
+    text = repr(label)
+    return text if len(text) <= 60 else f"{text[:59]}…"
 
 
 def human_bytes(size: int) -> str:

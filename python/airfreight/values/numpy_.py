@@ -1,52 +1,84 @@
-"""numpy arrays as `.npy` (numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+"""numpy arrays. Specification: `formats/array.md`.
 
-The array's own memory is sent behind a header; no pickle in either direction.
+As `.npy` (numpy.org/doc/stable/reference/generated/numpy.lib.format.html) wherever that holds all
+of an array: its own memory is sent behind a header. Else as `.npz`, see `_npz`. No pickle in either
+direction.
 """
 
 from __future__ import annotations
 
+import ast
 import inspect
 import io
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.lib import format as npy
 
-from airfreight.values import Payload, human_bytes
+from airfreight import values
+from airfreight.values import DEFAULTS, Form, Payload, _container, _dtypes, human_bytes
+
+if TYPE_CHECKING:
+    from airfreight.values import NewSink, Options
 
 TYPE = "numpy.ndarray"
 EXTENSION = "npy"
 CONTENT_TYPE = "application/x-npy"
 
+NPZ = Form("npz", _container.CONTENT_TYPE)
+_ZIP_MAGIC = b"PK\x03\x04"
+_NPY_MAGIC = b"\x93NUMPY"
+
 #: The longest header that is written and read: some ten thousand fields. numpy's own limit for
 #: reading, 10,000 characters, is for files of unknown origin (numpy.lib.format, max_header_size).
 _MAX_HEADER = 1 << 20
+#: What the data begins at a multiple of (numpy.lib.format.ARRAY_ALIGN).
+_ALIGNMENT = 64
 
 
-def encode(value: np.ndarray[Any, Any], _options: Any = None, _new_sink: Any = None, /) -> Payload:
+def encode(
+    value: np.ndarray[Any, Any],
+    options: Options = DEFAULTS,
+    new_sink: NewSink = values.new_sink,
+    /,
+) -> Payload:
     """Encodes; without a copy when the array is contiguous in C or Fortran order.
 
     Raises:
-        TypeError: the array holds Python objects.
+        TypeError: a cell of it, or its dtype, can't be kept exactly; names the place.
     """
-    dtype = value.dtype
-    if dtype.hasobject:
-        where = "" if dtype.names is None else " in a field"
-        raise TypeError(
-            f"value: a numpy array of Python objects{where} (dtype {dtype}) can't be pushed; "
-            "convert it "
-            "to a numeric or text dtype, e.g. value.astype(str), or push value.tolist()"
-        )
-    if dtype.metadata is not None or not _same(
-        npy.descr_to_dtype(npy.dtype_to_descr(dtype)), dtype
-    ):
-        hint = ""
-        if dtype.isalignedstruct or dtype.type is np.record:
-            hint = ", e.g. numpy.dtype(value.dtype.descr)"
-        raise TypeError(
-            f"value: dtype {_short(str(dtype))} of this numpy array is not one that .npy keeps; "
-            f"convert it with value.astype(...) to a dtype that it keeps{hint}"
-        )
+    body = to_npy(value)
+    if body is None:
+        from airfreight.values import _npz
+
+        return _npz.encode_array(value, options, new_sink)
+    return Payload(body=body, summary=summary("ndarray", value), rows=rows(value))
+
+
+def decode(data: memoryview) -> Any:
+    """Decodes to an array that lives in the memory of the view, writable when that is."""
+    if data[:4] == _ZIP_MAGIC:
+        from airfreight.values import _npz
+
+        return _npz.decode(data, TYPE)
+    return from_npy(data)
+
+
+def rows(value: np.ndarray[Any, Any]) -> int | None:
+    """The number of rows that a reference tells."""
+    return value.shape[0] if value.ndim else None
+
+
+def summary(name: str, value: np.ndarray[Any, Any]) -> str:
+    """One line for people."""
+    shape = " × ".join(f"{side:,}" for side in value.shape) or "0-d"
+    return f"{name} {shape} {_dtypes.short(str(value.dtype))} · {human_bytes(value.nbytes)}"
+
+
+def to_npy(value: np.ndarray[Any, Any]) -> list[Any] | None:
+    """The buffers of an `.npy`, header and body; None when that does not hold all of the array."""
+    if not keeps(value.dtype):
+        return None
     # A transposed array is sent as it lies; anything else that is not contiguous is copied once.
     if value.flags.c_contiguous:
         flat, fortran = value, False
@@ -54,51 +86,52 @@ def encode(value: np.ndarray[Any, Any], _options: Any = None, _new_sink: Any = N
         flat, fortran = value.T, True
     else:
         flat, fortran = np.ascontiguousarray(value), False
+    header = _header(
+        {
+            "descr": npy.dtype_to_descr(value.dtype),
+            "fortran_order": fortran,
+            "shape": value.shape,
+        }
+    )
+    if len(header) > _MAX_HEADER:
+        return None
+    return [header, flat.reshape(-1).view(np.uint8)] if flat.nbytes else [header]
+
+
+def keeps(dtype: np.dtype[Any]) -> bool:
+    """Whether the header of an `.npy` tells all of a dtype."""
+    if dtype.hasobject or dtype.metadata is not None:
+        return False
+    try:
+        return _dtypes.same(npy.descr_to_dtype(npy.dtype_to_descr(dtype)), dtype)
+    except (ValueError, TypeError):  # Fields that overlap, or in another order than they lie.
+        return False
+
+
+def _header(description: dict[str, Any]) -> bytes:
     header = io.BytesIO()
-    description = {
-        "descr": npy.dtype_to_descr(dtype),
-        "fortran_order": fortran,
-        "shape": value.shape,
-    }
     try:
         npy.write_array_header_1_0(header, description)
-    except ValueError:  # Above 64 KiB: a structured dtype of many fields.
+    except ValueError:  # Above 64 KiB, or names outside of Latin-1.
         header = io.BytesIO()
         try:
             npy.write_array_header_2_0(header, description)
         except UnicodeEncodeError:
-            raise TypeError(
-                "value: a field of this numpy array has a name outside of Latin-1, which .npy 2.0 "
-                "can't hold; rename the fields"
-            ) from None
-    if header.tell() > _MAX_HEADER:
-        raise TypeError("value: this numpy array has so many fields that .npy can't describe them")
-    shape = " × ".join(f"{side:,}" for side in value.shape) or "0-d"
-    parts: list[Any] = [header.getvalue()]
-    if flat.nbytes:
-        parts.append(flat.reshape(-1).view(np.uint8))
-    return Payload(
-        body=parts,
-        summary=f"ndarray {shape} {_short(str(dtype))} · {human_bytes(value.nbytes)}",
-        rows=value.shape[0] if value.ndim else None,
-    )
+            # Version 3.0 is 2.0 in UTF-8; numpy has no public function for it.
+            text = f"{description!r}".encode("utf-8", "surrogatepass")
+            gap = -(len(_NPY_MAGIC) + 2 + 4 + len(text) + 1) % _ALIGNMENT
+            length = len(text) + gap + 1
+            return (
+                _NPY_MAGIC + b"\x03\x00" + length.to_bytes(4, "little") + text + b" " * gap + b"\n"
+            )
+    return header.getvalue()
 
 
-def decode(data: memoryview) -> Any:
-    """Decodes to an array that lives in the memory of the view, writable when that is."""
+def from_npy(data: memoryview) -> Any:
+    """An array that lives in the memory of an `.npy`."""
     # The header is small; the body is not to be copied.
     head = io.BytesIO(data[: min(len(data), _MAX_HEADER)])
-    version = npy.read_magic(head)
-    readers: dict[tuple[int, int], Any] = {
-        (1, 0): npy.read_array_header_1_0,
-        (2, 0): npy.read_array_header_2_0,
-    }
-    read = readers.get(version)
-    if read is None:
-        raise ValueError(f"unknown .npy version {version}")
-    # numpy before 1.24 has no such limit.
-    limited = "max_header_size" in inspect.signature(read).parameters
-    shape, fortran, dtype = read(head, max_header_size=_MAX_HEADER) if limited else read(head)
+    shape, fortran, dtype = _read_header(head)
     if dtype.hasobject:
         raise ValueError("an .npy with Python objects is never read: they would be a pickle")
     start = head.tell()
@@ -117,21 +150,22 @@ def decode(data: memoryview) -> Any:
     return array
 
 
-def _same(back: np.dtype[Any], dtype: np.dtype[Any]) -> bool:
-    """Whether two dtypes are the same in what `==` does not look at, too."""
-    if (
-        back != dtype
-        or back.type is not dtype.type
-        or back.isalignedstruct != dtype.isalignedstruct
-        or dtype.metadata is not None
-    ):
-        return False
-    if dtype.subdtype is not None and back.subdtype is not None:
-        return _same(back.subdtype[0], dtype.subdtype[0])
-    if dtype.fields is None or back.fields is None:
-        return True
-    return all(_same(back.fields[name][0], field[0]) for name, field in dtype.fields.items())
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _read_header(head: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    version = npy.read_magic(head)
+    readers: dict[tuple[int, int], Any] = {
+        (1, 0): npy.read_array_header_1_0,
+        (2, 0): npy.read_array_header_2_0,
+    }
+    read = readers.get(version)
+    if read is not None:
+        # numpy before 1.24 has no such limit.
+        limited = "max_header_size" in inspect.signature(read).parameters
+        found = read(head, max_header_size=_MAX_HEADER) if limited else read(head)
+        shape, fortran, dtype = found
+        return shape, fortran, dtype
+    if version != (3, 0):
+        raise ValueError(f"unknown .npy version {version}")
+    length = int.from_bytes(head.read(4), "little")
+    description = ast.literal_eval(head.read(length).decode("utf-8", "surrogatepass"))
+    dtype = npy.descr_to_dtype(description["descr"])
+    return tuple(description["shape"]), bool(description["fortran_order"]), dtype

@@ -1,0 +1,319 @@
+"""Files, folders and bytes as values."""
+
+from __future__ import annotations
+
+import array
+import gc
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.oracle import assert_same
+from tests.python.conftest import Box, stored
+
+import airfreight
+from airfreight import values
+from airfreight.values import Options, files, new_sink
+
+
+@pytest.fixture(autouse=True)
+def temporary(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The folder for what is pulled."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+def tree(path: Path) -> dict[str, Any]:
+    """All that travels of what lies at a path."""
+    found: dict[str, Any] = {}
+    for at in [path, *sorted(path.rglob("*"))]:
+        name = os.fspath(at.relative_to(path.parent))
+        status = at.lstat()
+        content: Any = None
+        if at.is_symlink():
+            content = os.readlink(at)
+        elif at.is_file():
+            content = at.read_bytes()
+        mode = None if at.is_symlink() else status.st_mode
+        found[name] = (mode, content, None if at.is_symlink() else round(status.st_mtime, 5))
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "data é"
+    (made / "deep" / "empty").mkdir(parents=True)
+    (made / "a.txt").write_bytes(b"hello")
+    (made / "nothing").touch()
+    (made / "deep" / "b.bin").write_bytes(os.urandom(100_000))
+    (made / "deep" / os.fsdecode(b"\xff not utf-8")).write_bytes(b"x")
+    (made / ("long" * 50)).write_bytes(b"y")
+    (made / "link").symlink_to("deep/b.bin")
+    (made / "deep" / "up").symlink_to("../a.txt")
+    (made / "dangling").symlink_to("not there")
+    (made / "a.txt").chmod(0o640)
+    (made / "deep" / "b.bin").chmod(0o755)
+    (made / "deep" / "empty").chmod(0o500)
+    os.utime(made / "a.txt", (1e9, 1e9 + 0.25))
+    return made
+
+
+def test_a_file_comes_back_with_name_content_mode_and_time(box: Box, tmp_path: Path) -> None:
+    path = tmp_path / "report.csv"
+    path.write_bytes(b"a,b\n1,2\n")
+    path.chmod(0o640)
+    os.utime(path, (1e9, 1e9 + 0.5))
+    row = box.push(airfreight.File(path))
+    fields = box.fields(row)
+    assert fields["_xcom_type"] == "airfreight.File"
+    assert "report" not in fields["summary"]
+    back = box.pull(stored(row))
+    assert type(back) is airfreight.File
+    assert back.path.name == "report.csv"
+    assert back.path != path
+    assert tree(back.path) == tree(path)
+    with open(back) as file:
+        assert file.readline() == "a,b\n"
+    assert os.path.getsize(back) == 8
+
+
+def test_a_folder_comes_back_with_all_that_is_in_it(box: Box, folder: Path, tmp_path: Path) -> None:
+    row = box.push(airfreight.File(folder))
+    assert tree(box.pull(row).path) == tree(folder)
+    inside = box.through({"n": (1,), "where": [airfreight.File(folder)]}, key="inside")
+    assert tree(inside["where"][0].path) == tree(folder)
+    # Ordinary tools open it.
+    out = tmp_path / "out"
+    out.mkdir()
+    subprocess.run(["tar", "-xpf", box.file(row), "-C", out], check=True)
+    assert tree(out / folder.name) == tree(folder)
+
+
+def test_a_large_file_is_not_read_into_memory(box: Box, tmp_path: Path) -> None:
+    import tracemalloc
+
+    path = tmp_path / "large"
+    with open(path, "wb") as file:
+        for number in range(64):
+            file.write(bytes([number]) * (1 << 20))
+    value = airfreight.File(path)
+    box.through(value)
+    tracemalloc.start()
+    back = box.through(value, key="second")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+    assert back.path.stat().st_size == 64 << 20
+    assert back.path.read_bytes() == path.read_bytes()
+
+
+def test_what_was_pulled_goes_with_the_object(
+    box: Box, tmp_path: Path, temporary: Path, folder: Path
+) -> None:
+    back = box.through(airfreight.File(folder))
+    assert len(list(temporary.iterdir())) == 1
+    # A forked child is not the owner.
+    if (child := os.fork()) == 0:
+        del back
+        gc.collect()
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert back.path.exists()
+    del back
+    gc.collect()
+    assert list(temporary.iterdir()) == []
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_pull(
+    box: Box, tmp_path: Path, temporary: Path
+) -> None:
+    program = (
+        "import os, tempfile; from airfreight.files import Folder; f = Folder(); "
+        "print(f.path, flush=True); os._exit(1)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=os.environ | {"TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    left = Path(done.stdout.strip())
+    assert left.parent == temporary
+    assert left.exists()
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    one = box.through(airfreight.File(path))
+    assert not left.exists()
+    another = box.through(airfreight.File(path), key="b")
+    # That of a living one is not.
+    assert one.path.read_bytes() == another.path.read_bytes() == b"x"
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda path: (path / "l").symlink_to("/etc/passwd"), "leads to '/etc/passwd', outside"),
+        (lambda path: (path / "l").symlink_to("../other"), "outside of the folder"),
+        (lambda path: (path / "l").symlink_to("d/../../other"), "outside of the folder"),
+        (lambda path: os.mkfifo(path / "pipe"), "neither a file nor a folder nor a link"),
+    ],
+    ids=["absolute", "up", "through", "pipe"],
+)
+def test_what_can_not_travel_is_refused(box: Box, tmp_path: Path, make: Any, words: str) -> None:
+    path = tmp_path / "f"
+    path.mkdir()
+    make(path)
+    with pytest.raises(TypeError, match=words):
+        box.push(airfreight.File(path))
+    with pytest.raises(TypeError, match=rf"^value\['k'\]: .*{words}"):
+        box.push({"k": airfreight.File(path)})
+    assert box.objects() == []
+
+
+def test_a_file_that_is_not_there_is_refused(box: Box, tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match=r"airfreight\.File\('.*nowhere'\) can't be read"):
+        box.push(airfreight.File(tmp_path / "nowhere"))
+    with pytest.raises(TypeError, match="root"):
+        box.push(airfreight.File("/"))
+    with pytest.raises(TypeError, match="as text"):
+        airfreight.File(b"x")  # type: ignore[arg-type]
+
+
+def test_the_folder_where_one_is_has_its_name(
+    box: Box, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert box.through(airfreight.File(".")).path.name == folder.name
+
+
+def archive(*members: tuple[Any, ...]) -> bytes:
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as tar:
+        for name, kind, target in members:
+            info = tarfile.TarInfo(name)
+            info.type = kind
+            info.linkname = target
+            info.mode = 0o777
+            tar.addfile(info)
+    return file.getvalue()
+
+
+DIR, REG, LINK, HARD = tarfile.DIRTYPE, tarfile.REGTYPE, tarfile.SYMTYPE, tarfile.LNKTYPE
+
+
+@pytest.mark.parametrize(
+    "members",
+    [
+        [("../evil", REG, "")],
+        [("/evil", REG, "")],
+        [("d", DIR, ""), ("d/../../evil", REG, "")],
+        [("d", DIR, ""), ("d/../evil", REG, "")],
+        [("d", DIR, ""), ("d/l", LINK, "/etc")],
+        [("d", DIR, ""), ("d/l", LINK, "..")],
+        [("d", DIR, ""), ("d/l", LINK, "x/../..")],
+        [("d", DIR, ""), ("d/l", LINK, "."), ("d/l/evil", REG, "")],
+        [("d", DIR, ""), ("d/f", REG, ""), ("d/f", REG, "")],
+        [("d", DIR, ""), ("d/h", HARD, "/etc/passwd")],
+        [("d", DIR, ""), ("d/p", tarfile.FIFOTYPE, "")],
+        [("d", DIR, ""), ("d/c", tarfile.CHRTYPE, "")],
+        [("d", DIR, ""), ("e", DIR, "")],
+        [("d", DIR, ""), ("d/no/f", REG, "")],
+        [("l", LINK, "x")],
+        [],
+    ],
+    ids=str,
+)
+def test_an_archive_that_no_push_makes_is_not_unpacked(
+    members: list[Any], temporary: Path, tmp_path: Path
+) -> None:
+    before = set(tmp_path.rglob("*"))
+    with pytest.raises((ValueError, airfreight.UnavailableError)):
+        files.decode(memoryview(archive(*members)))
+    assert set(tmp_path.rglob("*")) == before
+
+
+# Bytes.
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        bytearray(b""),
+        bytearray(b"\x00\xff" * 50_000),
+        memoryview(b"readonly"),
+        memoryview(bytearray(b"writable")),
+        memoryview(b""),
+        memoryview(array.array("d", [1.5, float("nan")])),
+        memoryview(array.array("l", range(6))).cast("B").cast("l", [2, 3]),
+        memoryview(b"\x01\x00").cast("?"),
+        memoryview(b"abc").cast("c"),
+    ],
+    ids=repr,
+)
+def test_buffers_come_back_as_they_were(box: Box, value: Any) -> None:
+    row = box.push(value)
+    assert box.fields(row)["_xcom_type"] == type(value).__name__
+    back = box.pull(stored(row))
+    assert type(back) is type(value)
+    assert bytes(back) == bytes(value)
+    if isinstance(value, memoryview):
+        shown = [(it.format, it.shape, it.readonly) for it in (back, value)]
+        assert shown[0] == shown[1]
+        with zipfile.ZipFile(box.file(row)) as opened:
+            assert opened.read("data.bin") == bytes(value)
+        inside = box.through((1, value))[1]
+        assert (inside.format, inside.tobytes()) == (value.format, value.tobytes())
+    else:
+        assert box.file(row).read_bytes() == value
+        assert_same(box.through((1, value)), (1, value))
+
+
+def test_a_view_that_bytes_do_not_make_again_is_refused(box: Box) -> None:
+    for view in (memoryview(b"abcdef")[::2], memoryview(array.array("d", [1, 2]))[::-1]):
+        with pytest.raises(TypeError, match=r"contiguous ones.*value\.tobytes\(\)"):
+            box.push(view)
+
+
+@pytest.mark.parametrize(
+    "text", ["é" * 60_000, "a\x00b" * 20_000, "\ud800" * 50_000, "\U0010ffff" * 20_000, "\\u0000"]
+)
+def test_text_of_any_code_points_comes_back(box: Box, text: str) -> None:
+    assert_same(box.through(text), text)
+    assert_same(box.through({"k": [text]}), {"k": [text]})
+
+
+GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "file" / "v1"
+
+
+def test_golden_files_are_read() -> None:
+    back = files.decode(memoryview((GOLDEN / "folder.tar").read_bytes()))
+    assert back.path.name == "folder"
+    found = tree(back.path)
+    assert {name: content for name, (_, content, _) in found.items()} == {
+        "folder": None,
+        "folder/a.txt": b"hello\n",
+        "folder/deep": None,
+        "folder/deep/up": "../a.txt",
+        "folder/é": b"",
+    }
+    assert found["folder/a.txt"][0] & 0o777 == 0o640
+    assert found["folder/a.txt"][2] == 1e9 + 0.25
+    view: Any = values.for_type("memoryview")
+    doubles = view.decode(memoryview((GOLDEN / "doubles.zip").read_bytes()))
+    assert (doubles.format, doubles.shape, doubles.tolist()) == ("d", (2, 1), [[1.5], [-2.0]])
+
+
+def test_the_same_folder_has_the_same_bytes(folder: Path) -> None:
+    bodies: list[Any] = [
+        files.encode(airfreight.File(folder), Options(), new_sink).body for _ in range(2)
+    ]
+    assert bodies[0].getvalue() == bodies[1].getvalue()
