@@ -91,6 +91,14 @@ def version(spec: dict[str, Any]) -> int:
     return 1 if first and (kind != "object" or spec["arrow"] in _FIRST_OBJECTS) else 2
 
 
+def may_be_documents(column: Column) -> bool:
+    """Whether the cells of a column are no documents, and can be."""
+    spec = column.spec
+    if spec["kind"] == "object":
+        return bool(spec["arrow"] != "document")
+    return spec["kind"] == "string" and "documents" not in spec
+
+
 def make_column(
     series: pd.Series[Any] | pd.Index[Any],
     options: Options | None = None,
@@ -439,7 +447,8 @@ def _sparse_column(
     column = make_column(pd.Series(array[:1].to_dense(), dtype=dtype.subtype), options)
     values = array
     if column.spec["kind"] not in ("numpy", "complex") or dtype.subtype.kind == "M":
-        column = make_column(pd.Series(array.to_dense(), dtype=dtype.subtype), options)
+        dense = pd.Series(array.to_dense(), dtype=dtype.subtype)
+        column = make_column(dense, options, documents=dtype.subtype.kind == "O")
         values = column
     spec["values"] = column.spec
     return Column(spec, column.type, values, column.row_bytes, dictionary=column.dictionary)

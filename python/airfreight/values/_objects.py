@@ -121,10 +121,9 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> np.ndarray[Any,
     array = np.empty(len(chunks), dtype=object)
     start = 0
     for chunk in chunks.chunks:
-        # One by one: numpy would take lists and arrays of one length for rows.
-        for position, cell in enumerate(_cells(chunk, kind, spec), start):
-            array[position] = cell
-        start += len(chunk)
+        stop = start + len(chunk)
+        array[start:stop] = _cells(chunk, kind, spec)
+        start = stop
     if chunks.null_count and kind != "document":
         null = {"none": None, "nan": np.nan, "na": pd.NA}[spec["null"]]
         array[chunks.is_null().to_numpy()] = null
@@ -189,10 +188,10 @@ def _plain(
         return "bytes", pa.large_binary(), sampled_bytes(values), {}
     if kind is datetime.date:
         return "date", pa.date32(), 4, {}
-    there: list[Any] = [item for item in items if type(item) is kind]
     if kind is int:
-        fits = min(there) >= -(2**63) and max(there) < 2**63
-        return ("int", pa.int64(), 8, {}) if fits else None
+        # Those beyond 64 bits show when they are converted, at no cost for all others.
+        return "int", pa.int64(), 8, {}
+    there: list[Any] = [item for item in items if type(item) is kind]
     if kind in (datetime.time, datetime.datetime):
         if any(item.tzinfo is not None or item.fold for item in there):
             return None
@@ -234,10 +233,6 @@ def _lists(items: list[list[Any]]) -> tuple[str, pa.DataType, float, dict[str, A
     kind = kinds.pop()
     if kind not in _LIST_ITEMS:
         return None
-    if kind is int and not all(-(2**63) <= it < 2**63 for it in chain.from_iterable(items)):
-        return None
-    if kind is str and not all(map(document.is_plain_text, chain.from_iterable(items))):
-        return None
     name, arrow = _LIST_ITEMS[kind]
     each = 16 if kind in (str, bytes) else 8
     row_bytes = 8 + each * sum(map(len, items)) / len(items)
@@ -266,22 +261,27 @@ def sampled_bytes(values: Any) -> float:
 
 
 def _cells(chunk: pa.Array, kind: str, spec: dict[str, Any]) -> Any:
-    if kind == "document":
-        return undocument(chunk)
+    """An array of objects: never a list, which numpy would look into for more dimensions."""
     if kind in ("string", "bytes"):
         return chunk.to_numpy(zero_copy_only=False)
     if kind in _NUMBERS:
         filled = chunk.fill_null(False if kind == "bool" else 0)
-        return filled.to_numpy(zero_copy_only=False).tolist()
+        return filled.to_numpy(zero_copy_only=False).astype(object)
+    return np.fromiter(_items(chunk, kind, spec), dtype=object, count=len(chunk))
+
+
+def _items(chunk: pa.Array, kind: str, spec: dict[str, Any]) -> Any:
     if kind == "list":
         flat = chunk.values
         whole = flat.to_pylist() if spec["items"] in ("string", "bytes", "bool") else (
             flat.to_numpy(zero_copy_only=False).tolist()
         )  # fmt: skip
-        return [whole[a:b] for a, b in _bounds(chunk)]
+        return (whole[a:b] for a, b in _bounds(chunk))
     if kind == "ndarray":
         numbers = chunk.values.to_numpy(zero_copy_only=False)
-        return [numbers[a:b].astype(spec["items"]) for a, b in _bounds(chunk)]
+        return (numbers[a:b].astype(spec["items"]) for a, b in _bounds(chunk))
+    if kind == "document":
+        return undocument(chunk)
     return chunk.to_pylist()
 
 

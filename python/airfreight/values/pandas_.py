@@ -25,6 +25,7 @@ from airfreight.values._columns import (
     describe,
     from_arrow,
     make_column,
+    may_be_documents,
     to_arrow,
     version,
 )
@@ -50,6 +51,8 @@ CONTENT_TYPE = _parquet.CONTENT_TYPE
 
 #: Newest version of our entry in the file's metadata.
 VERSION = 2
+#: What Arrow raises of a cell that it can't hold.
+_CELL_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 #: Labels that an error names.
 _SHOWN_LABELS = 20
 
@@ -89,10 +92,10 @@ def encode_frame(
         sink = new_sink(_form(options))
         try:
             _write(frame, [*columns, *index_columns], metadata, sink, options)
-        except _NotText as error:
+        except _NotKept:
             # So rare that no look for it is paid for beforehand.
             sink.abandon()
-            documents.add(error.position)
+            documents |= _not_kept([*columns, *index_columns], len(frame))
             continue
         labels = [
             (_label(label), describe(column))
@@ -101,12 +104,20 @@ def encode_frame(
         return sink, labels
 
 
-class _NotText(Exception):  # noqa: N818 (never leaves this module)
-    """A text in a column has a lone surrogate, which UTF-8 can't hold."""
+class _NotKept(Exception):  # noqa: N818 (never leaves this module)
+    """A text in a column has a lone surrogate, which UTF-8 can't hold, or an int over 64 bits."""
 
-    def __init__(self, position: int) -> None:
-        super().__init__(position)
-        self.position = position
+
+def _not_kept(columns: Sequence[Column], rows: int) -> set[int]:
+    """The columns in which Arrow can't hold a cell."""
+    found = set()
+    for position, column in enumerate(columns):
+        if may_be_documents(column):
+            try:
+                to_arrow(column, 0, rows)
+            except _CELL_ERRORS:
+                found.add(position)
+    return found
 
 
 def decode(data: memoryview) -> pd.DataFrame:
@@ -203,7 +214,7 @@ def _plan(
 ) -> tuple[list[Column], list[Column], dict[str, Any]]:
     """How each column and index level is kept, and what the file's metadata says of it.
 
-    `documents` are columns and levels of texts that UTF-8 can't hold.
+    `documents` are columns and levels of which Arrow can't hold a cell.
     """
     columns = []
     for position, label in enumerate(frame.columns):
@@ -278,12 +289,12 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
     try:
         return to_arrow(column, start, stop)
     except Exception as error:
-        if not isinstance(error, (pa.ArrowException, TypeError, ValueError, OverflowError)):
+        if not isinstance(error, _CELL_ERRORS):
             raise
+        if may_be_documents(column):
+            raise _NotKept from None
         count = frame.shape[1]
         place = f"column {_label(frame.columns[position])!r}" if position < count else "the index"
-        if isinstance(error, UnicodeEncodeError):
-            raise _NotText(position) from None
         raise TypeError(
             f"value: {place}: its values can't be kept in Parquet ({type(error).__name__})"
         ) from error
