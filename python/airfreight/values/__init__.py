@@ -211,6 +211,8 @@ _EXTENSIONS = {
 }
 
 
+#: Before the name of a class whose codec an installed package has.
+_FOREIGN = "@"
 #: The type whose objects are not read into memory.
 FILE_TYPE = "airfreight.File"
 
@@ -237,20 +239,47 @@ def _other_place(cls: type) -> str | None:
     package = cls.__module__.partition(".")[0]
     if package in sys.stdlib_module_names:
         return None
+    ours = package in _NOT_BY_PROTOCOL
+    if not ours and _registered().has(class_name(cls)):
+        return f"{_FOREIGN}{class_name(cls)}"
     for base in cls.__mro__[1:]:
         if place := _BY_BASE.get(class_name(base)):
             return place
     method, place = _BY_PROTOCOL
-    if package in _NOT_BY_PROTOCOL or not hasattr(cls, method):
+    if ours or not hasattr(cls, method):
         return None
     # A subclass of what has a codec may hold more than the codec keeps.
     return place if not base_of(cls) else None
 
 
+def _registered() -> Any:
+    with loading:
+        from airfreight.values import _foreign as foreign
+
+    return foreign
+
+
+def is_own(name: str) -> bool:
+    """Whether a class of this full name is none that other packages may have a codec for."""
+    package = name.partition(".")[0]
+    return name in _BY_CLASS or package in _NOT_BY_PROTOCOL or package in sys.stdlib_module_names
+
+
+def forget() -> None:
+    """Forgets what was found out about classes (for tests)."""
+    _other_place.cache_clear()
+
+
 def for_type(name: str) -> Codec | None:
     """The codec of an `_xcom_type`; None when this release has none. Raises as `for_value`."""
     place = _BY_TYPE.get(name)
-    return _load(place, name) if place is not None else None
+    if place is not None:
+        return _load(place, name)
+    package, separator, its = name.partition(":")
+    if not separator:
+        return None
+    codec: Codec = _registered().codec(its, package)
+    return codec
 
 
 def extensions(kind: str) -> tuple[str, ...]:
@@ -291,6 +320,9 @@ def base_of(cls: type) -> str:
 
 
 def _load(place: str, kind: str = "") -> Codec:
+    if place.startswith(_FOREIGN):
+        its: Codec = _registered().codec(place.removeprefix(_FOREIGN))
+        return its
     module, _, name = place.partition(":")
     try:
         with loading:

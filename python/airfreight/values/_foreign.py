@@ -1,0 +1,144 @@
+"""Codecs of other people's types: the entry point group `airfreight.codecs`.
+
+How one is written and registered: `docs/adding-a-type.md`. The name of an entry point is the full
+name of a class. Installed packages are looked through at the first value of a class that has no
+codec here, or that was written by such a one; a codec is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from functools import lru_cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+from airfreight import values
+from airfreight._imports import loading
+from airfreight.errors import ConfigError, UnsupportedError
+
+if TYPE_CHECKING:
+    from airfreight.values import Codec, NewSink, Options, Payload
+
+GROUP = "airfreight.codecs"
+
+#: Between the package and the class in an `_xcom_type`: so that a reader without the codec knows
+#: what to install.
+SEPARATOR = ":"
+#: formats/key.md.
+_EXTENSION = re.compile(r"[a-z0-9]{1,16}")
+
+_log = logging.getLogger("airfreight")
+
+
+def has(class_name: str) -> bool:
+    """Whether an installed package has a codec for a class of this full name."""
+    return class_name in _entries()
+
+
+def codec(class_name: str, package: str = "") -> Codec:
+    """The codec for a class of this full name.
+
+    Args:
+        class_name: as in the entry point.
+        package: that has written the object.
+
+    Raises:
+        ConfigError: two packages have one.
+        UnsupportedError: none has, or the codec can't be imported, or is no codec.
+    """
+    found = _entries().get(class_name, [])
+    if not found:
+        raise UnsupportedError(
+            f"the value is a {class_name}, for which the package {package!r} has the codec, and "
+            "that is not installed in this environment: install it wherever the value is pulled."
+        )
+    if len(found) > 1:
+        names = " and ".join(sorted(repr(_package(entry)) for entry in found))
+        raise ConfigError(
+            f"the packages {names} both register a codec for {class_name} (entry point group "
+            f"{GROUP}): uninstall one of them."
+        )
+    return _loaded(found[0])
+
+
+@lru_cache(maxsize=1)
+def _entries() -> dict[str, list[metadata.EntryPoint]]:
+    found: dict[str, list[metadata.EntryPoint]] = {}
+    with loading:
+        for entry in metadata.entry_points(group=GROUP):
+            if values.is_own(entry.name):
+                _log.error(
+                    "The package %r registers a codec for %s, which airfreight itself keeps: "
+                    "airfreight's is used. Uninstall the package, or take its entry point out",
+                    _package(entry),
+                    entry.name,
+                )
+                continue
+            found.setdefault(entry.name, []).append(entry)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _loaded(entry: metadata.EntryPoint) -> Codec:
+    package = _package(entry)
+    try:
+        with loading:
+            made = entry.load()
+    except Exception as error:
+        raise UnsupportedError(
+            f"the codec for {entry.name}, {entry.value} of the package {package!r}, can't be "
+            f"imported ({type(error).__name__}: {error})."
+        ) from error
+    wrong = [name for name in ("encode", "decode") if not callable(getattr(made, name, None))]
+    if not isinstance(getattr(made, "CONTENT_TYPE", None), str):
+        wrong.append("CONTENT_TYPE")
+    extension = getattr(made, "EXTENSION", None)
+    if not isinstance(extension, str) or not _EXTENSION.fullmatch(extension):
+        wrong.append("EXTENSION (1 to 16 small letters and digits)")
+    if wrong:
+        raise UnsupportedError(
+            f"the codec for {entry.name}, {entry.value} of the package {package!r}, has no right "
+            f"{', '.join(wrong)}."
+        )
+    return _Checked(made, entry.name, f"{package}{SEPARATOR}{entry.name}")
+
+
+class _Checked:
+    """A codec that is held to its word."""
+
+    def __init__(self, codec: Any, class_name: str, kind: str) -> None:
+        self._codec = codec
+        self._class_name = class_name
+        self.TYPE = kind
+        self.EXTENSION = codec.EXTENSION
+        self.CONTENT_TYPE = codec.CONTENT_TYPE
+        self.READS_ONCE = bool(getattr(codec, "READS_ONCE", False))
+
+    def encode(self, value: Any, options: Options, new_sink: NewSink, /) -> Payload:
+        payload = self._codec.encode(value, options, new_sink)
+        if type(payload) is not values.Payload:
+            raise TypeError(
+                f"value: the codec for {self._class_name} returned a {type(payload).__name__}, "
+                "not an airfreight.values.Payload"
+            )
+        return payload
+
+    def decode(self, data: memoryview) -> Any:
+        value = self._codec.decode(data)
+        if values.class_name(type(value)) != self._class_name:
+            raise ValueError(
+                f"the codec for {self._class_name} made a {values.class_name(type(value))} of it"
+            )
+        return value
+
+
+def _package(entry: metadata.EntryPoint) -> str:
+    return entry.dist.name if entry.dist is not None else "unknown"
+
+
+def forget() -> None:
+    """Has the installed packages looked through again (for tests)."""
+    _entries.cache_clear()
+    _loaded.cache_clear()
+    values.forget()
