@@ -447,6 +447,36 @@ def test_the_types_of_a_module_are_those_of_its_codecs() -> None:
     assert polars_.ARROW.extension in values.extensions("polars.Series")
 
 
+LARGE: dict[str, Any] = {
+    "table": lambda: pa.table({"a": range(50_000), "b": ["x"] * 50_000}),
+    "chunks": lambda: pa.chunked_array([range(50_000), range(9)]),
+    "polars": lambda: pl.DataFrame({"a": range(50_000), "b": ["x"] * 50_000}),
+    "series": lambda: pl.Series("s", range(50_000)),
+    "masked": lambda: np.ma.array(np.arange(50_000), mask=np.arange(50_000) % 3 == 0),
+    "objects": lambda: np.array([(number,) for number in range(50_000)], dtype="O"),
+    "bytearray": lambda: bytearray(b"x" * 100_000),
+}
+
+
+@pytest.mark.parametrize("format_", ["parquet", "arrow"])
+@pytest.mark.parametrize("make", LARGE.values(), ids=LARGE.keys())
+def test_a_large_value_inside_of_another_comes_back(box: Box, make: Any, format_: str) -> None:
+    box.set(format=format_)
+    value = {"a": [make()], "n": (1,)}
+    row = box.push(value)
+    assert_same(box.pull(stored(row)), value)
+    assert_same(airfreight.get(row, "a", 0) if isinstance(row, dict) else make(), make())
+
+
+def test_streams_inside_of_another_value_are_read_once(box: Box) -> None:
+    table = pa.table({"a": range(50_000)})
+    row = box.push({"r": table.to_reader(), "t": Foreign(table)})
+    back = box.pull(stored(row))
+    assert type(back["r"]) is pa.RecordBatchReader
+    assert back["r"].read_all().equals(table)
+    assert_same(back["t"], table)
+
+
 GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "arrow" / "v1"
 
 

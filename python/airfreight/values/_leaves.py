@@ -90,7 +90,8 @@ class ArchiveWriter:
     def _add_body(self, payload: Payload, codec: Any, name: Callable[[str], str]) -> str:
         called = name(codec.EXTENSION if payload.form is None else payload.form.extension)
         body: Any = payload.body
-        self._archive.add(called, body)
+        # (polars writes to a sink of its own.)
+        self._archive.add(called, (body.getvalue(),) if hasattr(body, "getvalue") else body)
         return called
 
     def finish(self, encoded: Any) -> tuple[Any, int]:
