@@ -1,4 +1,4 @@
-"""Peak memory of a push of the large frame: by how much it rises above what was there before."""
+"""Peak memory of a push and a pull of the large frame: the rise above what was there before."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from bench.report import Bar, Series, save, table
 if TYPE_CHECKING:
     from bench.suites import Options
 
-LIMITS = {BOTO3.name: 1.0, OFFICIAL.name: 0.5}
+# (push, pull): our increase over the peer's.
+LIMITS = {BOTO3.name: (1.0, 1.0), OFFICIAL.name: (0.5, 0.5)}
 MIB = 1 << 20
 ROUNDS = 3
 
@@ -53,11 +54,14 @@ def run(options: Options) -> list[Bar]:
     )
     return [
         Bar(
-            f"peak memory of a push / {peer.name}",
-            increase(OURS.name, "warm").best / increase(peer.name, "warm").best,
-            LIMITS[peer.name],
-            note=f"first push {first(OURS) / first(peer):.3g}x",
+            f"peak memory of a {verb} / {peer.name}",
+            increase(OURS.name, when).best / increase(peer.name, when).best,
+            limit,
+            note=f"first push {first(OURS) / first(peer):.3g}x" if verb == "push" else "",
         )
         for peer in options.peers
         if OURS in options.backends
+        for verb, when, limit in zip(
+            ("push", "pull"), ("warm", "pull"), LIMITS[peer.name], strict=True
+        )
     ]

@@ -45,7 +45,7 @@ _FUTILE = 0.3
 _DELTA_BLOCK = 128
 _DELTA_PART = 32
 #: Bytes of the texts of each block that a codec is tried on.
-_CODEC_BYTES = 32 << 10
+_CODEC_BYTES = 16 << 10
 #: What is left of the four bytes of a plain length.
 _PLAIN_LENGTH = 0.3
 #: Texts whose common beginnings are measured, and bytes of each that are looked at.
@@ -210,9 +210,7 @@ def _numbers(
             _Candidate(Choice("BYTE_STREAM_SPLIT", compress=True), width * ratio, 13 + futile)
         )
     else:
-        size = float(
-            np.mean([_delta_bytes(array) for array in arrays if len(array) > 1] or [width])
-        )
+        size = _delta_bytes(arrays)
         # Small, and then often regular: worth the codec's look at it.
         compress = size < width / 4
         found.append(_Candidate(Choice("DELTA_BINARY_PACKED", compress=compress), size, 10 + size))
@@ -228,12 +226,15 @@ def _numpy(array: pa.Array) -> np.ndarray[Any, Any]:
     return numbers
 
 
-def _delta_bytes(array: np.ndarray[Any, Any]) -> float:
+def _delta_bytes(arrays: Sequence[np.ndarray[Any, Any]]) -> float:
     """Bytes of a value in DELTA_BINARY_PACKED."""
-    bits = array.dtype.itemsize * 8
-    unsigned = np.dtype(f"u{bits // 8}")
-    signed = np.dtype(f"i{bits // 8}")
-    steps = np.diff(array.view(unsigned)).view(signed)  # They wrap around, as Parquet's do.
+    width = arrays[0].dtype.itemsize
+    unsigned, signed = np.dtype(f"u{width}"), np.dtype(f"i{width}")
+    # They wrap around, as Parquet's do. What lies between two blocks of the sample is no step.
+    steps = np.concatenate([np.diff(array.view(unsigned)) for array in arrays]).view(signed)
+    if not len(steps):
+        return float(width)
+    bits = 8 * width
     whole = len(steps) // _DELTA_BLOCK
     if whole:
         table = steps[: whole * _DELTA_BLOCK].reshape(whole, _DELTA_BLOCK)
@@ -257,7 +258,7 @@ def _texts(parts: Sequence[pa.Array], values: float, codec: _Codec) -> list[_Can
     mean = sum(len(text) for text, _ in shapes) / count
     ratio = codec.ratio(np.concatenate([text[:_CODEC_BYTES] for text, _ in shapes]))
     squeezing = mean * codec.nanoseconds(ratio)
-    length_bytes = float(np.mean([_delta_bytes(one) for one in lengths if len(one) > 1] or [4]))
+    length_bytes = _delta_bytes(lengths)
     # Plain lengths stand between the texts, where any codec makes little of them, but is kept busy.
     plain = mean * ratio + _PLAIN_LENGTH if codec.works else mean + 4
     found = [
@@ -317,7 +318,7 @@ def _shared_prefixes(
     inside = columns < np.minimum(lengths[1:], lengths[:-1])[:, None]
     same = (heads[1:] == heads[:-1]) & inside
     shared = np.minimum.accumulate(same, axis=1).sum(axis=1)
-    return float(shared.mean()), _delta_bytes(shared.astype(np.int32))
+    return float(shared.mean()), _delta_bytes([shared.astype(np.int32)])
 
 
 # --- Dictionaries ---------------------------------------------------------------------------------

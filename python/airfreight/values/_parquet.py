@@ -37,6 +37,8 @@ _PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 12
 _GROUP_BYTES = 16 << 20
 _MIN_GROUP_ROWS = 64 << 10
 _MAX_GROUP_ROWS = 1 << 20
+#: Arrow memory of a table from which on a look at it may save more than a few kilobytes.
+_WORTH_CHOOSING = 4096
 #: Parquet's readers and writers hold a page's length in 32 bits; a page takes this many values.
 _BATCH_VALUES = 16 << 10
 _BATCH_BYTES = 16 << 20
@@ -112,7 +114,7 @@ def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
 
 def _encoding_options(table: Table, group: int, compression: str) -> dict[str, Any]:
     """Options of pyarrow for what `_encodings` chooses of a sample."""
-    if table.rows == 0 or not len(table.schema):
+    if table.rows * sum(table.row_bytes) < _WORTH_CHOOSING:
         return {"compression": compression, "use_dictionary": False}
     blocks = [table.take(start, stop) for start, stop in _encodings.blocks(table.rows)]
     found = [
