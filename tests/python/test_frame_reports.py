@@ -100,7 +100,7 @@ def test_columns_of_every_kind_are_read_by_themselves(box: Box) -> None:
         assert_same(back, frame[columns])
 
 
-@pytest.mark.skipif(not os.environ.get("AIRFREIGHT_SOAK"), reason="takes 12 GB; ./dev soak runs it")
+@pytest.mark.skipif(not os.environ.get("AIRFREIGHT_SOAK"), reason="takes 8 GB; ./dev soak runs it")
 def test_more_than_2_gib_in_one_column_come_back(box: Box) -> None:
     # pandas-dev/pandas#55606, ray-project/ray#64212: 32-bit offsets overflow.
     text = "x" * (1 << 20)

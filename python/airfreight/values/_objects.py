@@ -19,7 +19,7 @@ import pyarrow as pa
 from airfreight.values import document
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from airfreight.values import Options
 
@@ -33,8 +33,10 @@ _LIST_ITEMS = {
     int: ("int", pa.int64()),
     str: ("string", pa.large_string()),
 }
-#: Cells that become documents at a time: bounds what exists twice.
-_CELLS = 1 << 16
+#: Cells that become documents at a time, and the bytes of these: bounds what exists twice.
+_FIRST_CELLS = 1 << 8
+_MAX_CELLS = 1 << 16
+_CELL_BYTES = 16 << 20
 #: Elements of a text column that are measured to estimate its size.
 _SAMPLE = 512
 #: Values of `datetime.timedelta` that 64 bits of microseconds hold.
@@ -139,17 +141,27 @@ def documents(items: Sequence[Any], options: Options | None) -> Plan:
     Raises:
         Refused: names the cell.
     """
-    chunks = [
-        pa.array(_texts(items, start, options), pa.large_string())
-        for start in range(0, len(items), _CELLS)
-    ]
+    chunks: list[pa.Array] = []
+    start, step = 0, _FIRST_CELLS
+    while start < len(items):
+        chunks.append(pa.array(_texts(items, start, step, options), pa.large_string()))
+        start += step
+        step = _step(chunks[-1])
     values = pa.chunked_array(chunks, pa.large_string())
     row_bytes = values.nbytes / max(1, len(values))
     return Plan({"arrow": "document"}, values.type, values, row_bytes)
 
 
-def _texts(items: Sequence[Any], start: int, options: Options | None) -> list[str | None]:
-    cells = items[start : start + _CELLS]
+def _step(texts: pa.Array) -> int:
+    """How many cells to take at a time, by what these are like."""
+    fitting: int = _CELL_BYTES * len(texts) // (texts.nbytes + 1)
+    return max(1, min(_MAX_CELLS, fitting))
+
+
+def _texts(
+    items: Sequence[Any], start: int, count: int, options: Options | None
+) -> list[str | None]:
+    cells = items[start : start + count]
     encoder = document.Encoder(options=options)
     try:
         encoded = encoder.encode(list(cells))
@@ -162,11 +174,13 @@ def _texts(items: Sequence[Any], start: int, options: Options | None) -> list[st
     return [None if cell is None else dump(cell) for cell in encoded]
 
 
-def undocument(chunk: pa.Array) -> list[Any]:
+def undocument(chunk: pa.Array) -> Iterator[Any]:
     """The cells of documents."""
-    texts = ",".join("null" if text is None else text for text in chunk.to_pylist())
-    cells: list[Any] = document.from_json(json.loads(f"[{texts}]"))
-    return cells
+    step = _step(chunk)
+    for start in range(0, len(chunk), step):
+        texts = chunk.slice(start, step).to_pylist()
+        joined = ",".join("null" if text is None else text for text in texts)
+        yield from document.from_json(json.loads(f"[{joined}]"))
 
 
 # --- Plain columns --------------------------------------------------------------------------------
