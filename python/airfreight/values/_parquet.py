@@ -30,7 +30,7 @@ BLOCKS_KEY = b"airfreight.blocks"
 #: From this size on the file gets one: smaller files take one request, and parts would take two.
 WORTH_PARTS = 1 << 20
 #: Whether this pyarrow knows of checksums of pages.
-_PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 12
+_PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 15
 
 #: Arrow memory of one row group: large enough that Parquet's per-chunk costs vanish, small enough
 #: that one more of it does not show beside the frame.
