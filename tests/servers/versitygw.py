@@ -42,8 +42,8 @@ class VersityGW(S3Server):
     VARIABLE = "AIRFREIGHT_VERSITYGW"
     MODULE = "github.com/versity/versitygw/cmd/versitygw@v1.8.0"
 
-    #: Keep metadata in files of its own, which take any length. ext4 has 4 KiB for the attributes of
-    #: a file, and the list of some hundred parts is longer: completing them is an InternalError.
+    #: Keep metadata in files of its own, which take any length. ext4 has 4 KiB for the attributes
+    #: of a file, which the list of some hundred parts exceeds: completing them is an InternalError.
     sidecar = False
 
     def _arguments(self, port: int, certificates: Certificates | None) -> Sequence[str]:
