@@ -39,7 +39,7 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
         "union.arrows": "pa.UnionArray.from_dense(pa.array([0, 1], pa.int8()), "
         "pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(['x'])])",
         "chunks.arrows": "pa.chunked_array([[1], [], [2, 3]], pa.int8())",
-        "batch.arrows": "pa.record_batch({'a': [1, None]}).replace_schema_metadata({'k': 'v'})",
+        "batch.arrows": "pa.RecordBatch.from_pydict({'a': [1, None]}).replace_schema_metadata({'k': 'v'})",
         "table.arrows": "pa.table({'t': pa.array([1, None], pa.time32('s')), "
         "'l': [[1.5], []], 's': ['é', None]}, metadata={'k': 'v'})",
         "table_of_chunks.arrows": "pa.table({'a': pa.chunked_array([[1, 2, 3], [], [4]]), "

@@ -142,7 +142,7 @@ def test_what_npy_does_not_hold_comes_back_too(box: Box, expression: str) -> Non
     assert back.flags.c_contiguous == array.flags.c_contiguous or not array.flags.f_contiguous
     assert back.flags.f_contiguous == array.flags.f_contiguous
     assert back.flags.writeable
-    assert back.flags.aligned
+    assert back.flags.aligned or not back.nbytes
     # numpy itself opens it, without a pickle; so does any tool for archives.
     with np.load(path, allow_pickle=False, max_header_size=1 << 20) as archive:
         assert all(archive[name] is not None for name in archive.files)

@@ -297,7 +297,10 @@ def _open_stream(value: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
     """Anything with `__arrow_c_stream__` that has no codec of its own."""
     # https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.html
     try:
-        reader = pa.RecordBatchReader.from_stream(value)
+        if hasattr(pa.RecordBatchReader, "from_stream"):  # Since pyarrow 15.
+            reader = pa.RecordBatchReader.from_stream(value)
+        else:
+            reader = pa.RecordBatchReader._import_from_c_capsule(value.__arrow_c_stream__())
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
         name = values.class_name(type(value))
         raise TypeError(
