@@ -31,7 +31,7 @@ BYTES_LIMIT = 0.5
 NATIVE_EXTRA = 4096
 CHECKS_LIMIT = 0.1
 # Frames of other natures than the large mixed one, and their rows: some 50 MiB each.
-OTHERS = {"wide": 40_000, "text": 40_000, "ids": 400_000, "sparse": 600_000, "nested": 200_000}
+OTHERS = {"wide": 40_000, "articles": 40_000, "ids": 400_000, "sparse": 600_000, "nested": 200_000}
 CASES = ("frame", *OTHERS, "records", "array", "small", "requests", "formats")
 WARM_CALLS = 2
 FLOOR_VERBS = ("floor_encode", "floor_put", "floor_get", "floor_decode")
