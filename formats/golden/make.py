@@ -1,4 +1,4 @@
-"""Makes the golden files of keys and references: a second implementation, from the specifications.
+"""Makes golden files of keys, references and documents: a second implementation of their formats.
 
     python3 formats/golden/make.py          writes the files that are not there yet
     python3 formats/golden/make.py --check  says which files differ from what this makes
@@ -274,6 +274,75 @@ def references() -> dict[str, str]:
     return files
 
 
+# -- formats/document.md --------------------------------------------------------------------------
+
+
+def documents() -> dict[str, tuple[str, str]]:
+    """golden/document/v1/: name to expression and text, each written by hand.
+
+    (Those that are not here are older than this function.)
+    """
+    return {
+        "counter": (
+            "collections.Counter({'b': 2, 'a': -1, 3: 0.5})",
+            '{"~counter":[["b",2],["a",-1],[3,0.5]]}',
+        ),
+        "defaultdict": (
+            (
+                "[collections.defaultdict(list, {'a': [1], (2,): [b'x']}), "
+                "collections.defaultdict(None), collections.defaultdict(int, {1: 1})]"
+            ),
+            (
+                '[{"~defaultdict":["list",[["a",[1]],[{"~tuple":[2]},[{"~bytes":"eA=="}]]]]},'
+                '{"~defaultdict":[null,[]]},{"~defaultdict":["int",[[1,1]]]}]'
+            ),
+        ),
+        "deque": (
+            "[collections.deque([1, (2,)], 5), collections.deque(), collections.deque([], 0)]",
+            '[{"~deque":[5,[1,{"~tuple":[2]}]]},{"~deque":[null,[]]},{"~deque":[0,[]]}]',
+        ),
+        "ranges": (
+            "[range(3), range(2**70, 0, -2), slice(None, 5), slice('a', (1,), None), ...]",
+            (
+                '[{"~range":[0,3,1]},{"~range":[{"~int":"0x400000000000000000"},0,-2]},'
+                '{"~slice":[null,5,null]},{"~slice":["a",{"~tuple":[1]},null]},{"~ellipsis":null}]'
+            ),
+        ),
+        "fractions": (
+            "[fractions.Fraction(1, -3), fractions.Fraction(2**65, 3)]",
+            '[{"~fraction":[-1,3]},{"~fraction":[{"~int":"0x20000000000000000"},3]}]',
+        ),
+        "paths": (
+            (
+                "[pathlib.PurePosixPath('//a/b'), pathlib.PureWindowsPath('C:/x'), "
+                "pathlib.PosixPath('a\\udcff')]"
+            ),
+            (
+                '[{"~path":["PurePosixPath","//a/b"]},{"~path":["PureWindowsPath","C:\\\\x"]},'
+                '{"~path":["PosixPath",{"~str":"Ye2zvw=="}]}]'
+            ),
+        ),
+        "pandas_scalars": (
+            (
+                "[pd.NaT, pd.NA, pd.Timestamp('2026-01-01').as_unit('s'), "
+                "pd.Timestamp('2026-10-25T00:30:00.000000001Z').as_unit('ns').tz_convert("
+                "zoneinfo.ZoneInfo('Europe/Berlin')), "
+                "pd.Timestamp('2026-10-25T01:30Z').as_unit('ms').tz_convert("
+                "zoneinfo.ZoneInfo('Europe/Berlin')), pd.Timedelta(-1, 'ns').as_unit('ns'), "
+                "pd.Timedelta('1D').as_unit('s'), pd.Period('2026-01', 'M'), pd.Interval(0, 1.5)]"
+            ),
+            (
+                '[{"~pandas.NaT":null},{"~pandas.NA":null},'
+                '{"~pandas.Timestamp":[1767225600,"s",null,0]},'
+                '{"~pandas.Timestamp":[1792888200000000001,"ns",["iana","Europe/Berlin"],0]},'
+                '{"~pandas.Timestamp":[1792891800000,"ms",["iana","Europe/Berlin"],1]},'
+                '{"~pandas.Timedelta":[-1,"ns"]},{"~pandas.Timedelta":[86400,"s"]},'
+                '{"~pandas.Period":[672,"M"]},{"~pandas.Interval":[0,1.5,"right"]}]'
+            ),
+        ),
+    }
+
+
 def main() -> int:
     """Writes or compares."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
@@ -281,6 +350,9 @@ def main() -> int:
     check = parser.parse_args().check
     files = {"key/v1.json": json.dumps(keys(), indent=1, ensure_ascii=False) + "\n"}
     files |= {f"reference/v1/{name}": text for name, text in references().items()}
+    for name, (expression, text) in documents().items():
+        files[f"document/v1/{name}.txt"] = expression + "\n"
+        files[f"document/v1/{name}.json"] = text
     differing = []
     for name, text in files.items():
         path = HERE / name

@@ -61,6 +61,29 @@ def file_options(section: str) -> dict[str, str]:
     return found
 
 
+#: Where Airflow's serializer of XComs lies: 3.2+, earlier.
+_SERIALIZERS = ("airflow.sdk.serde", "airflow.serialization.serde")
+
+
+def may_load(class_name: str) -> bool:
+    """Whether Airflow would load a class that an XCom names, by its module and name.
+
+    The serializer's own test, which has no public name: `_match` reads `[core]
+    allowed_deserialization_classes` and `..._regexp`, and `_extra_allowed` is what operators
+    declare (airflow/sdk/serde/__init__.py, `deserialize`). Without it nothing may be loaded.
+    """
+    for name in _SERIALIZERS:
+        try:
+            serde = __import__(name, fromlist=["_match"])
+        except ImportError:
+            continue
+        match = getattr(serde, "_match", None)
+        return bool(match is not None and match(class_name)) or class_name in getattr(
+            serde, "_extra_allowed", ()
+        )
+    return False
+
+
 def executor() -> str:
     """The text of `[core] executor`; empty where it can't be told."""
     value = os.environ.get("AIRFLOW__CORE__EXECUTOR")

@@ -7,14 +7,17 @@ import dataclasses
 import datetime
 import decimal
 import enum
+import fractions  # noqa: F401 (golden expressions)
 import importlib
 import importlib.resources
 import json
 import math
+import pathlib
 import uuid
 import zoneinfo
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -27,13 +30,21 @@ import airfreight
 from airfreight import exchange, runtime
 from airfreight.values import DEFAULTS, document, json_
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "document" / "v1"
+
+
+ENDS = ("start", "stop", "step")
 
 
 def same(left: Any, right: Any) -> Any:
     """Equality that also looks at types, zones, folds, NaN and the sign of zero."""
     if type(left) is not type(right):
         return False
+    if left is pd.NaT or left is pd.NA:
+        return left is right
     if isinstance(left, float):
         return repr(left) == repr(right)
     if isinstance(left, complex):
@@ -42,6 +53,22 @@ def same(left: Any, right: Any) -> Any:
         return left.as_tuple() == right.as_tuple()
     if isinstance(left, (list, tuple)):
         return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, collections.defaultdict) and left.default_factory is not (
+        right.default_factory
+    ):
+        return False
+    if isinstance(left, (range, slice)):
+        return all(same(getattr(left, end), getattr(right, end)) for end in ENDS)
+    if isinstance(left, pd.Timestamp):
+        return (left.asm8, left.unit, left.fold) == (right.asm8, right.unit, right.fold) and same(
+            left.tzinfo, right.tzinfo
+        )
+    if isinstance(left, pd.Timedelta):
+        return (left.asm8, left.unit) == (right.asm8, right.unit)
+    if isinstance(left, pd.Interval):
+        return left.closed == right.closed and all(
+            same(getattr(left, end), getattr(right, end)) for end in ("left", "right")
+        )
     if isinstance(left, dict):
         # Order does not count: databases lose it.
         return len(left) == len(right) and all(
@@ -58,6 +85,8 @@ def same(left: Any, right: Any) -> Any:
         )
     if isinstance(left, datetime.timezone):
         return repr(left) == repr(right)
+    if isinstance(left, collections.deque):
+        return left.maxlen == right.maxlen and same(list(left), list(right))
     if isinstance(left, np.ndarray):
         return left.dtype == right.dtype and left.tolist() == right.tolist()
     return bool(left == right)
@@ -68,7 +97,18 @@ def test_golden_documents_are_read_and_written_again(path: Path) -> None:
     names = {
         name: module
         for name, module in globals().items()
-        if name in ("collections", "datetime", "decimal", "np", "uuid", "zoneinfo")
+        if name
+        in (
+            "collections",
+            "datetime",
+            "decimal",
+            "fractions",
+            "np",
+            "pathlib",
+            "pd",
+            "uuid",
+            "zoneinfo",
+        )
     }
     value = eval(path.with_suffix(".txt").read_text(), names)
     raw = path.read_bytes()
@@ -105,6 +145,10 @@ hashable = (
     | st.builds(datetime.datetime.replace, st.datetimes(), tzinfo=zones, fold=st.integers(0, 1))
     | st.timedeltas()
     | st.complex_numbers()
+    | st.fractions()
+    | st.builds(range, st.integers(), st.integers(), st.integers(1))
+    | texts.filter(lambda text: "\0" not in text).map(pathlib.PurePosixPath)
+    | texts.map(pathlib.PureWindowsPath)
 )
 markers = st.sampled_from([*sorted(json_.MARKERS), "~tuple", "~", "~dict"])
 
@@ -116,6 +160,10 @@ def containers(inner: Any) -> Any:
         | st.dictionaries(texts | markers, inner, max_size=4)
         | st.dictionaries(hashable, inner, max_size=3)
         | st.dictionaries(texts, inner, max_size=3).map(collections.OrderedDict)
+        | st.dictionaries(hashable, inner, max_size=3).map(collections.Counter)
+        | st.dictionaries(hashable, inner, max_size=3).map(partial(collections.defaultdict, set))
+        | st.builds(collections.deque, st.lists(inner, max_size=3), st.none() | st.integers(3, 9))
+        | st.builds(slice, inner, inner, inner)
         | st.frozensets(hashable, max_size=3)
         | st.sets(hashable, max_size=3)
     )
@@ -242,11 +290,14 @@ class Outer:
         ({"g": (_ for _ in range(0))}, "value['g']:", "generator"),
         ({"lock": object()}, "value['lock']:", "object"),
         ({"c": Point(1, 2)}, "value['c']:", "Point"),
-        ({"d": collections.defaultdict(list)}, "value['d']:", "defaultdict"),
+        ({"d": collections.defaultdict(lambda: 0)}, "value['d']:", "defaultdict"),
+        ({"d": collections.defaultdict(Plain)}, "value['d']:", "defaultdict"),
+        ({"d": collections.deque([Plain()])}, "value['d'][0]:", "Plain"),
+        ({"d": collections.Counter({Plain(): 1})}, "value['d'] key <", "Plain"),
         ([Name("x")], "value[0]:", "Name"),
         ([Level.LOW], "value[0]:", "Level"),
         ({"c": Color.RED}, "value['c']:", "Color"),
-        ({"r": range(3)}, "value['r']:", "range"),
+        ({"s": slice(0, Plain())}, "value['s'][1]:", "Plain"),
     ],
     ids=repr,
 )
@@ -319,6 +370,210 @@ def test_what_airflow_keeps_is_written_as_airflow_writes_it(
         monkeypatch.undo()
         allow(monkeypatch, "airflow.*")
         monkeypatch.undo()
+
+
+class Shade(enum.Flag):
+    LIGHT = 1
+    DARK = 2
+
+
+class Pair(NamedTuple):
+    left: Any
+    right: Any
+
+    def __iter__(self) -> Any:
+        raise AssertionError("what a class makes of its own iteration is not what it holds")
+
+
+Old = collections.namedtuple("Old", ["a"])  # noqa: PYI024 (as people have it)
+
+
+class Attributed(Old):
+    """Has a __dict__."""
+
+
+@pytest.fixture
+def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Our own classes may be loaded, for a while."""
+    allow(monkeypatch, "airflow.* tests.python.*")
+    yield
+    monkeypatch.undo()
+    allow(monkeypatch, "airflow.*")
+    monkeypatch.undo()
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize("threshold", [0, 32768])
+@pytest.mark.parametrize(
+    "value",
+    [Color.RED, Level.LOW, Shade.LIGHT, Shade.LIGHT | Shade.DARK, Shade(0), Point(1, 2), Old((1,))],
+    ids=repr,
+)
+def test_enums_and_named_tuples_come_back_as_their_class(
+    box: Box, value: Any, threshold: int
+) -> None:
+    box.set(threshold=threshold)
+    for wrapped in (value, [value], {value: (value,)}):
+        back = box.through(wrapped)
+        assert same(back, wrapped)
+        item = back if wrapped is value else next(iter(back))
+        assert type(item) is type(value)
+        assert item == value
+        assert not isinstance(value, enum.Enum) or item is value
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_named_tuple_keeps_what_it_holds(box: Box) -> None:
+    value = Pair({1, 2}, Pair(None, [decimal.Decimal(1)]))
+    back = box.through([value])[0]
+    assert type(back) is type(back.right) is Pair
+    assert (back.left, back.right.right) == ({1, 2}, [decimal.Decimal(1)])
+    with pytest.raises(TypeError, match=r"value\['p'\]\[1\]\[0\]: .*Plain"):
+        box.push({"p": Pair(1, [Plain()])})
+    with pytest.raises(TypeError, match="plain tuple"):
+        box.push([Attributed(1)])
+
+
+@pytest.mark.usefixtures("allowed")
+def test_a_class_that_no_other_process_would_find_is_refused(box: Box) -> None:
+    class Local(enum.Enum):
+        X = 1
+
+    with pytest.raises(TypeError, match=r"value\[0\].*Local.* top level of a module"):
+        box.push([Local.X])
+
+
+def test_a_class_that_is_not_allowed_is_neither_pushed_nor_pulled(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(TypeError, match=r"value\['c'\].*allowed_deserialization_classes"):
+        box.push({"c": Color.RED})
+    allow(monkeypatch, "tests.python.*")
+    row = stored(box.push({"c": Color.RED}))
+    monkeypatch.undo()
+    allow(monkeypatch, "airflow.*")
+    box.set(store=f"file://{box.root}")
+    with pytest.raises(ImportError, match=r"Color.*allowed_deserialization_classes"):
+        box.pull(row)
+
+
+@pytest.mark.parametrize("name", ["os:system", "builtins:eval", "json:JSONEncoder", "nowhere:X"])
+def test_a_row_can_not_have_any_class_loaded(name: str) -> None:
+    for tag, content in (("~enum", ["x", None]), ("~named", [1])):
+        with pytest.raises(ImportError, match="may not be loaded"):
+            document.from_json({tag: [name, content]})
+
+
+# What Airflow's serializer refuses or changes: apache/airflow#53759 and the like.
+E4 = {
+    "Timestamp": "pd.Timestamp('2026-01-01 12:00:00.000000001')",
+    "Timestamp with zone": "pd.Timestamp('2026-10-25T01:30Z').tz_convert('Europe/Berlin')",
+    "Timestamp with fixed zone": "pd.Timestamp('2026-01-01T00:00+05:30')",
+    "Timestamp of seconds": "pd.Timestamp('2026-01-01').as_unit('s')",
+    "Timestamp far away": "pd.Timestamp(np.datetime64('9999-12-31', 's'))",
+    "Timestamp with fold": "pd.Timestamp('2026-10-25 02:30').replace(fold=1)",
+    "Timedelta": "pd.Timedelta(1, 'ns')",
+    "Timedelta of seconds": "pd.Timedelta(-5, 's').as_unit('s')",
+    "NaT": "pd.NaT",
+    "NA": "pd.NA",
+    "Period": "pd.Period('2026Q3', freq='Q-NOV')",
+    "Period of days": "pd.Period('2026-01-01', freq='3D')",
+    "Interval": "pd.Interval(pd.Timestamp('2026'), pd.Timestamp('2027', ), closed='neither')",
+    "Interval of floats": "pd.Interval(0.5, 1, 'both')",
+    "datetime64": "np.datetime64('2026-01-01T00:00:00.000000001')",
+    "bytes": "[b'x']",
+    "time": "datetime.time(1, 2, 3, 4, fold=1)",
+    "deque": "collections.deque([1], 3)",
+    "range": "range(1, 10, 3)",
+    "complex": "1 + 2j",
+    "path": "pathlib.PurePosixPath('/a/b')",
+    "Decimal": "decimal.Decimal('0.1234567890123456789012345')",
+    "timedelta": "datetime.timedelta(days=1_000_000, microseconds=1)",
+    "str_": "np.str_('x')",
+    "complex128": "np.complex128(1j)",
+    "keys": "{1: 'a', (1, 2): 'b', None: 'c', 'd': 4}",
+}
+
+
+@pytest.mark.parametrize("threshold", [0, 32768])
+@pytest.mark.parametrize("name", E4)
+def test_what_airflow_refuses_or_changes_comes_back_as_it_was(
+    box: Box, name: str, threshold: int
+) -> None:
+    box.set(threshold=threshold)
+    value = eval(E4[name], globals())
+    assert same(box.through(value), value)
+    assert same(box.through({"k": [value, (value,)]}), {"k": [value, (value,)]})
+
+
+def test_a_pandas_subclass_of_a_scalar_is_refused() -> None:
+    class Mine(pd.Timestamp):  # type: ignore[misc]
+        pass
+
+    mine = Mine("2026-01-01")
+    if type(mine) is Mine:  # pandas makes its own of it.
+        with pytest.raises(TypeError, match="Mine"):
+            document.encode([mine])
+
+
+def test_a_time_of_pytz_keeps_its_zone_and_which_offset_it_has() -> None:
+    pytz = pytest.importorskip("pytz")
+    berlin = pytz.timezone("Europe/Berlin")
+    winter = berlin.localize(datetime.datetime(2026, 1, 1))
+    for value in (winter, berlin, pytz.utc, pytz.FixedOffset(90), pd.Timestamp(winter)):
+        packed = document.pack_zone(getattr(value, "tzinfo", value), type(value))
+        zone = document.unpack_zone(json.loads(json.dumps(packed)))
+        assert zone is getattr(value, "tzinfo", value)
+    encoded = document.Encoder().encode([winter, pd.Timestamp(winter)])
+    back = document.from_json(json.loads(json.dumps(encoded)))
+    assert back == [winter, pd.Timestamp(winter)]
+    assert back[0].tzinfo is winter.tzinfo
+    assert back[1].tzinfo is pd.Timestamp(winter).tzinfo
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [
+            {"id": i, "when": datetime.date(2026, 1, 1 + i % 28), "tags": ("a", i)}
+            for i in range(99)
+        ],
+        {"a": [[[{"b": {"c": [1, {2}]}}]], "x"], "same": {"d": 1.5}},
+    ],
+    ids=["records", "nested"],
+)
+def test_what_is_encoded_is_left_as_it_was(value: Any) -> None:
+    before = repr(value)
+    encoded = document.Encoder().encode(value)
+    assert repr(value) == before
+    assert same(document.from_json(encoded), value)
+    assert same(document.decode(memoryview(document.dump(encoded))), value)
+    # What stands for itself is not copied; what is read is new.
+    assert document.Encoder().encode(["a", {"b": [1]}])[1]["b"] == [1]
+    plain = {"b": [1]}
+    assert document.Encoder().encode(plain) is plain
+    assert document.from_json(plain) == plain
+    assert document.from_json(plain)["b"] is not plain["b"]
+
+
+def test_a_value_that_changes_while_it_is_encoded_is_an_error_and_no_crash() -> None:
+    growing: dict[str, Any] = {"a": (1,), "b": (2,)}
+
+    def leaf(_: Any) -> str:
+        growing.clear()
+        growing.update({str(i): i for i in range(1000)})
+        return "null"
+
+    growing["c"] = object()
+    with pytest.raises(RuntimeError, match="changed size"):
+        document.Encoder(leaf).encode([growing, growing])
+    shrinking: list[Any] = [object(), [1] * 99, {"a": 1}]
+
+    def emptying(_: Any) -> str:
+        shrinking.clear()
+        return "null"
+
+    assert document.Encoder(emptying).encode([shrinking]) == [[{"~airflow": "null"}]]
 
 
 def test_pendulum_is_left_to_airflow(box: Box) -> None:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json_reader.h"
+#include "tagger.h"
 
 namespace airfreight::json {
 namespace {
@@ -112,8 +113,6 @@ class Maker {
     objects_.resize(start);
     return Push(std::move(container));
   }
-  Ref Untag(PyObject* name, PyObject* content);
-
   PyObject* const untag_;
   Texts texts_;
   // What was made and has no container yet; of an object its names and values by turns.
@@ -176,18 +175,10 @@ bool Maker::EndObject() {
   for (size_t i = start; i < objects_.size(); i += 2) {
     if (PyDict_SetItem(dict.get(), objects_[i], objects_[i + 1]) != 0) return false;
   }
-  if (untag_ != nullptr && objects_.size() > start && PyDict_Size(dict.get()) == 1 &&
-      PyUnicode_GetLength(objects_[start]) > 0 && PyUnicode_ReadChar(objects_[start], 0) == '~') {
-    dict = Untag(objects_[start], objects_.back());
+  if (untag_ != nullptr && PyDict_Size(dict.get()) == 1 && IsTag(objects_[start])) {
+    dict = Untag(untag_, objects_[start], objects_.back());
   }
   return Close(start, std::move(dict));
-}
-
-Ref Maker::Untag(PyObject* name, PyObject* content) {
-  if (PyUnicode_CompareWithASCIIString(name, "~tuple") == 0 && IsExactly(content, PyList_Type)) {
-    return Ref::Own(PyList_AsTuple(content));
-  }
-  return Ref::Own(PyObject_CallFunctionObjArgs(untag_, name, content, nullptr));
 }
 
 class CollectorAtRest {

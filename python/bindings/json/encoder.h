@@ -12,10 +12,8 @@ namespace airfreight::json {
 /// list is only looked at; no code of Python runs meanwhile.
 PyObject* Encode(PyObject* value);
 
-/// `airfreight._json.encode_document`: a tuple of the levels of JSON and the segments of the text.
-/// What does not stand for itself in a document is given to `tag(object, levels around it)`, which
-/// returns (name, content, whether the content holds values of the same kind rather than JSON).
-/// What it raises ends the encoding.
-PyObject* EncodeDocument(PyObject* value, PyObject* tag);
+/// `airfreight._json.dump`: the segments of the text of what is JSON already, a document's for one:
+/// NUL, markers and tuples (as arrays) included. TypeError when it is none.
+PyObject* Dump(PyObject* value);
 
 }  // namespace airfreight::json

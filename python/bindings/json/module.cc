@@ -9,6 +9,7 @@
 #include "decoder.h"
 #include "encoder.h"
 #include "python.h"
+#include "tagger.h"
 
 namespace airfreight::json {
 namespace {
@@ -30,11 +31,23 @@ PyObject* EncodeCall(PyObject* /*module*/, PyObject* value) {
   return Guarded([&] { return Encode(value); });
 }
 
-PyObject* EncodeDocumentCall(PyObject* /*module*/, PyObject* arguments) {
+PyObject* DumpCall(PyObject* /*module*/, PyObject* value) {
+  return Guarded([&] { return Dump(value); });
+}
+
+PyObject* TaggedCall(PyObject* /*module*/, PyObject* arguments) {
   PyObject* value = nullptr;
   PyObject* tag = nullptr;
-  if (PyArg_ParseTuple(arguments, "OO:encode_document", &value, &tag) == 0) return nullptr;
-  return Guarded([&] { return EncodeDocument(value, tag); });
+  int depth = 0;
+  if (PyArg_ParseTuple(arguments, "OO|i:tagged", &value, &tag, &depth) == 0) return nullptr;
+  return Guarded([&] { return Tagged(value, tag, depth); });
+}
+
+PyObject* UntaggedCall(PyObject* /*module*/, PyObject* arguments) {
+  PyObject* encoded = nullptr;
+  PyObject* untag = nullptr;
+  if (PyArg_ParseTuple(arguments, "OO:untagged", &encoded, &untag) == 0) return nullptr;
+  return Guarded([&] { return Untagged(encoded, untag); });
 }
 
 PyObject* DecodeCall(PyObject* /*module*/, PyObject* arguments) {
@@ -54,10 +67,16 @@ PyMethodDef methods[] = {
     {"encode", EncodeCall, METH_O,
      "encode(value, /)\n--\n\n"
      "The kind of a value that is plain JSON, and the segments of its text; None for others."},
-    {"encode_document", EncodeDocumentCall, METH_VARARGS,
-     "encode_document(value, tag, /)\n--\n\n"
-     "The levels and the segments of a document; tag(object, levels around it) returns (name, "
-     "content, whether it holds values) for what does not stand for itself."},
+    {"dump", DumpCall, METH_O,
+     "dump(value, /)\n--\n\nThe segments of the text of what is JSON already. TypeError: it is "
+     "not."},
+    {"tagged", TaggedCall, METH_VARARGS,
+     "tagged(value, tag, depth=0, /)\n--\n\n"
+     "The JSON form of a value, and its levels; tag(object, levels around it) returns (name, "
+     "content, what that holds) for what does not stand for itself."},
+    {"untagged", UntaggedCall, METH_VARARGS,
+     "untagged(encoded, untag, /)\n--\n\n"
+     "The value of a JSON form; untag(name, content) makes that of a tag."},
     {"decode", DecodeCall, METH_VARARGS,
      "decode(data, untag=None, /)\n--\n\n"
      "What json.loads makes of bytes; untag(name, content) makes the value of a tag.\n\n"
