@@ -31,6 +31,8 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
         "texts.npz": "np.array(['x', None, 'é'], dtype=np.dtypes.StringDType(na_object=None))",
         "masked.npz": "np.ma.array([1, 2, 3], mask=[0, 1, 0], fill_value=9, hard_mask=True)",
         "unmasked.npz": "np.ma.array([1.5, 2.5])",
+        "longlong.npz": "np.array([1, 2], dtype='q')",
+        "structured_scalar.npz": "np.array([(1, 'x')], dtype=[('a', 'i4'), ('b', 'U3')])[0]",
         "records.npz": "np.rec.array([(1, 'x')], dtype=[('a', 'i4'), ('b', 'U3')])",
     },
     "arrow": {
@@ -39,7 +41,8 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
         "union.arrows": "pa.UnionArray.from_dense(pa.array([0, 1], pa.int8()), "
         "pa.array([0, 0], pa.int32()), [pa.array([1]), pa.array(['x'])])",
         "chunks.arrows": "pa.chunked_array([[1], [], [2, 3]], pa.int8())",
-        "batch.arrows": "pa.RecordBatch.from_pydict({'a': [1, None]}).replace_schema_metadata({'k': 'v'})",
+        "batch.arrows": "pa.RecordBatch.from_pydict({'a': [1, None]})"
+        ".replace_schema_metadata({'k': 'v'})",
         "table.arrows": "pa.table({'t': pa.array([1, None], pa.time32('s')), "
         "'l': [[1.5], []], 's': ['é', None]}, metadata={'k': 'v'})",
         "table_of_chunks.arrows": "pa.table({'a': pa.chunked_array([[1, 2, 3], [], [4]]), "

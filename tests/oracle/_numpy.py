@@ -71,6 +71,8 @@ def elements(one: Any, other: Any, place: str) -> str | None:
     """The first element that differs; of the same dtype and shape."""
     dtype = one.dtype
     if dtype.names is not None:
+        # Of a scalar a field of objects would be the object itself.
+        one, other = np.asarray(one), np.asarray(other)
         for name in dtype.names:
             found = elements(one[name], other[name], f"{place}[{name!r}]")
             if found:

@@ -152,6 +152,42 @@ def test_what_npy_does_not_hold_comes_back_too(box: Box, expression: str) -> Non
     assert_same(box.through({"a": (array,)}), {"a": (array,)})
 
 
+SCALARS = [
+    "np.longdouble(1) / 3",
+    "np.clongdouble(1j)",
+    "np.longlong(3)",
+    "np.zeros(1, [('a', 'i4')])[0]",
+    "np.rec.array([(1, 'x')], dtype=[('a', 'i4'), ('b', 'U3')])[0]",
+    "np.array([(1, None)], [('a', 'i4'), ('b', 'O')])[0]",
+    "np.zeros(1, np.dtype([('a', 'i1'), ('b', 'i8')], align=True))[0]",
+    "np.void(b'ab')",
+    "np.float64('nan')",
+    "np.datetime64('NaT', '25s')",
+    "np.str_('a\\0')",
+    "np.bytes_(b'a\\0')",
+    "np.complex64(1j)",
+    "np.bool_(True)",
+]
+
+
+@pytest.mark.parametrize("expression", SCALARS)
+def test_a_scalar_comes_back(box: Box, expression: str) -> None:
+    scalar = eval(expression, {"np": np})
+    assert_same(box.through(scalar), scalar)
+    assert_same(box.through({"a": (scalar,)}), {"a": (scalar,)})
+
+
+@pytest.mark.parametrize("char", ["l", "q", "L", "Q", "g", "G"])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_types_of_c_that_have_the_same_bytes_are_told_apart(
+    box: Box, char: str, order: Any
+) -> None:
+    array = np.arange(3).astype(np.dtype(char).newbyteorder(order))
+    back = box.through(array)
+    assert_same(back, array)
+    assert back.dtype.char == array.dtype.char
+
+
 def test_what_lies_under_a_mask_and_the_fields_of_a_packed_array_are_read_by_numpy(
     box: Box,
 ) -> None:

@@ -731,12 +731,10 @@ def test_numpy_scalars_keep_their_type_and_bits(box: Box, expression: str) -> No
             assert len(item) == len(value)
 
 
-@pytest.mark.parametrize(
-    "value", [np.longdouble(1), np.zeros(1, dtype=[("a", "i4")])[0]], ids=["long double", "record"]
-)
-def test_a_numpy_scalar_that_is_not_kept_is_refused(box: Box, value: Any) -> None:
+def test_a_numpy_scalar_that_is_not_kept_is_refused(box: Box) -> None:
+    masked = np.ma.array([(1, 2)], dtype=[("a", "i4"), ("b", "i4")], mask=[(0, 1)])[0]
     with pytest.raises(TypeError, match=r"value\[0\].*numpy"):
-        box.push([value])
+        box.push([masked])
 
 
 @pytest.mark.parametrize("name", ["a\x00b", "\ud800", "", "UTC+05:30"])

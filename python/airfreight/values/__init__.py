@@ -108,11 +108,17 @@ _BY_CLASS = {
     "builtins.bytearray": "binary:BYTEARRAY",
     "builtins.bytes": "binary",
     "builtins.memoryview": "binary:MEMORYVIEW",
+    "numpy.clongdouble": "_npz:SCALAR",
+    "numpy.longdouble": "_npz:SCALAR",
+    "numpy.longlong": "_npz:SCALAR",
     "numpy.ma.MaskedArray": "_npz:MASKED",  # numpy 2
     "numpy.ma.core.MaskedArray": "_npz:MASKED",  # numpy 1
     "numpy.ndarray": "numpy_",
     "numpy.rec.recarray": "_npz:RECORDS",  # numpy 2
     "numpy.recarray": "_npz:RECORDS",  # numpy 1
+    "numpy.record": "_npz:SCALAR",
+    "numpy.ulonglong": "_npz:SCALAR",
+    "numpy.void": "_npz:SCALAR",
     "pandas.Categorical": "pandas_parts:CATEGORICAL",
     "pandas.CategoricalIndex": "pandas_parts:INDEX",
     "pandas.DataFrame": "pandas_",  # pandas 3
@@ -163,6 +169,7 @@ _BY_TYPE = {
     "json": "json_",
     "mappable": "mappable",
     "memoryview": "binary:MEMORYVIEW",
+    "numpy.generic": "_npz:SCALAR",
     "numpy.ma.MaskedArray": "_npz:MASKED",
     "numpy.ndarray": "numpy_",
     "numpy.recarray": "_npz:RECORDS",
@@ -192,6 +199,7 @@ _EXTENSIONS = {
     "json": ("json",),
     "mappable": ("zip",),
     "memoryview": ("zip",),
+    "numpy.generic": ("npz",),
     "numpy.ma.MaskedArray": ("npz",),
     "numpy.ndarray": ("npy", "npz"),
     "numpy.recarray": ("npz",),

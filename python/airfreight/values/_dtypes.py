@@ -5,10 +5,12 @@ Specification: `formats/array.md`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from airfreight._imports import loading
 from airfreight.values import document
 
 #: Packages whose dtypes are kept by name. A name in an object must not import just anything.
@@ -63,6 +65,8 @@ def _pack(dtype: np.dtype[Any]) -> Any:
         }
     if dtype.isbuiltin == 2 or (dtype.kind == "V" and dtype.type is not np.void):
         return {"class": f"{dtype.type.__module__}.{dtype.type.__name__}"}
+    if np.dtype(dtype.str).type is not dtype.type:  # `longlong`, which is an `int64` by its bytes.
+        return {"char": dtype.char, "order": dtype.byteorder}
     return dtype.str
 
 
@@ -82,11 +86,14 @@ def unpack(packed: Any) -> np.dtype[Any]:
         return np.dtype(unpack(packed["of"]), metadata=metadata)  # type: ignore[call-overload,no-any-return,unused-ignore]
     if "of" in packed:
         return np.dtype((unpack(packed["of"]), tuple(packed["shape"])))
+    if "char" in packed:
+        return np.dtype(packed["char"]).newbyteorder(packed["order"])
     if "class" in packed:
         module, _, name = packed["class"].rpartition(".")
         if module not in _EXTENDING:
             raise ValueError(f"a dtype of {module!r} is not known")
-        return np.dtype(getattr(__import__(module), name))
+        with loading:
+            return np.dtype(getattr(import_module(module), name))
     spec = {key: packed[key] for key in ("names", "offsets", "itemsize", "aligned")}
     spec["formats"] = [unpack(inner) for inner in packed["formats"]]
     if any(title is not None for title in packed["titles"]):

@@ -166,6 +166,8 @@ def decode(data: memoryview, kind: str) -> Any:
     description, members = _container.read(data)
     unpacker = _Unpacker(members)
     array = unpacker.array(description["array"])
+    if kind == SCALAR.TYPE:
+        return array[()]
     if kind == RECORDS.TYPE:
         return array.view(np.recarray)
     if kind != MASKED.TYPE:
@@ -230,5 +232,31 @@ class _RecordsCodec:
         return decode(data, self.TYPE)
 
 
+class _ScalarCodec:
+    """Scalars of which bytes and `numpy.dtype.str` do not tell all; others are documents."""
+
+    TYPE = "numpy.generic"
+    EXTENSION = numpy_.NPZ.extension
+    CONTENT_TYPE = numpy_.NPZ.content_type
+
+    def encode(
+        self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
+    ) -> Payload:
+        """Encodes as the array without dimensions that it is taken out of."""
+        packer = _Packer(options)
+        array = np.asarray(value)
+        description = {"array": packer.array(array)}
+        if type(array[()]) is not type(value):
+            raise TypeError(
+                f"value: a numpy scalar of class {type(value).__name__} would come back as "
+                f"{type(array[()]).__name__}"
+            )
+        return _payload(array, type(value).__name__, description, packer, new_sink)
+
+    def decode(self, data: memoryview) -> Any:
+        return decode(data, self.TYPE)
+
+
 MASKED = _MaskedCodec()
+SCALAR = _ScalarCodec()
 RECORDS = _RecordsCodec()

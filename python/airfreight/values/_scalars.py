@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airfreight._imports import loading
+from airfreight.values import for_value
 from airfreight.values._content import from_base64, items, to_base64, typed
 from airfreight.values._unsupported import ITEMS, RAW, Unsupported
 from airfreight.values._zones import pack_zone, unpack_zone
@@ -39,6 +40,8 @@ def tag_numpy(value: Any) -> Tag | None:
             and _numpy_bytes(back, dtype) == _numpy_bytes(value, dtype)
         ):
             return "~numpy", packed, RAW
+    if for_value(value) is not None:
+        return None  # By its codec, where values may be embedded.
     raise Unsupported(type(value), f"a numpy scalar of dtype {dtype} is not kept exactly")
 
 

@@ -8,6 +8,7 @@ from struct import error as StructError  # noqa: N812
 from typing import TYPE_CHECKING, Any
 
 from airfreight import values
+from airfreight._imports import loading
 from airfreight.values import DEFAULTS, Payload, human_bytes
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class _MemoryViewCodec:
         /,
     ) -> Payload:
         """Encodes a contiguous view; TypeError for one that can't be made again from bytes."""
-        from airfreight.values import _container
+        with loading:
+            from airfreight.values import _container
 
         flat: memoryview | bytes
         shape = value.shape or ()
@@ -88,7 +90,8 @@ class _MemoryViewCodec:
 
     def decode(self, data: memoryview) -> memoryview:
         """Decodes to a view of the memory of `data`."""
-        from airfreight.values import _container
+        with loading:
+            from airfreight.values import _container
 
         description, members = _container.read(data)
         if description["shape"] == [0]:

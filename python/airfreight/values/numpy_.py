@@ -16,6 +16,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from airfreight import values
+from airfreight._imports import loading
 from airfreight.values import DEFAULTS, Form, Payload, _container, _dtypes, human_bytes
 
 if TYPE_CHECKING:
@@ -49,7 +50,8 @@ def encode(
     """
     body = to_npy(value)
     if body is None:
-        from airfreight.values import _npz
+        with loading:
+            from airfreight.values import _npz
 
         return _npz.encode_array(value, options, new_sink)
     return Payload(body=body, summary=summary("ndarray", value), rows=rows(value))
@@ -58,7 +60,8 @@ def encode(
 def decode(data: memoryview) -> Any:
     """Decodes to an array that lives in the memory of the view, writable when that is."""
     if data[:4] == _ZIP_MAGIC:
-        from airfreight.values import _npz
+        with loading:
+            from airfreight.values import _npz
 
         return _npz.decode(data, TYPE)
     return from_npy(data)
