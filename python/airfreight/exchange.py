@@ -258,6 +258,7 @@ def _leaf(value: Any) -> str:
 
 def _by_airflow(value: Any, cls: type) -> str:
     with loading:
+        from airfreight.values import _classes
         from airfreight.values.document import Unsupported
 
     row = _default(value)
@@ -268,7 +269,7 @@ def _by_airflow(value: Any, cls: type) -> str:
         raise Unsupported(cls, f"it would come back as {name}")
     # (A frame in a field has no one truth value: the comparison raises, and that refuses it too.)
     if any(hasattr(cls, name) for name in _WITH_FIELDS):
-        if back != value:
+        if back != value or not _classes.alike(back, value):
             raise Unsupported(cls, "its fields would come back changed")
     elif vars(object)["__eq__"] is not getattr(cls, "__eq__", None) and back != value:
         raise Unsupported(cls, "it would come back changed")

@@ -25,6 +25,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.python.conftest import MANY, Box, airflow_3, default, stored
+from tests.python.models import MODELS
 
 import airfreight
 from airfreight import exchange, runtime
@@ -277,6 +278,14 @@ class Outer:
     model: Model
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    """Slots, no __init__ that takes what it holds."""
+
+    __slots__ = ("held",)
+    held: Any
+
+
 @pytest.mark.parametrize(
     ("value", "place", "kind"),
     [
@@ -364,8 +373,14 @@ def test_what_airflow_keeps_is_written_as_airflow_writes_it(
             row = box.push(mixed)
             assert box.fields(row)["_xcom_type"] == "document"
             assert box.pull(stored(row)) == mixed
-        with pytest.raises(TypeError, match="would come back changed"):
-            box.push(Outer(Model([1])))  # Inner dataclasses become dicts.
+        # Airflow's serializer makes a dict of an inner dataclass, and of an OrderedDict.
+        ordered = Model([collections.OrderedDict(a=1)])
+        for odd in (Outer(Model([1])), ordered, Frozen((1, {2})), Outer(Model([float("nan")]))):
+            back = box.through(odd)
+            assert type(back) is type(odd)
+            assert repr(back) == repr(odd)
+        with pytest.raises(TypeError, match=r"value\[0\]\.model\.layers\[0\]: .*Plain"):
+            box.push([Outer(Model([Plain()]))])
     finally:
         monkeypatch.undo()
         allow(monkeypatch, "airflow.*")
@@ -574,6 +589,41 @@ def test_a_value_that_changes_while_it_is_encoded_is_an_error_and_no_crash() -> 
         return "null"
 
     assert document.Encoder(emptying).encode([shrinking]) == [[{"~airflow": "null"}]]
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize("threshold", [0, 32768])
+@pytest.mark.parametrize("name", MODELS)
+def test_objects_of_declared_fields_come_back_exactly(box: Box, name: str, threshold: int) -> None:
+    box.set(threshold=threshold)
+    value = MODELS[name]
+    for wrapped in ([value], {"k": (value, 1)}):
+        item = box.through(wrapped)
+        back = item[0] if isinstance(item, list) else item["k"][0]
+        assert type(back) is type(value)
+        assert back == value
+        assert repr(back) == repr(value)
+        given = getattr(value, "__pydantic_fields_set__", None)
+        assert getattr(back, "__pydantic_fields_set__", None) == given
+
+
+@pytest.mark.usefixtures("allowed")
+def test_an_object_that_holds_more_than_its_fields_is_refused() -> None:
+    class Cached(Outer):
+        pass
+
+    value = Outer(Model([1]))
+    vars(value)["more"] = 1
+    with pytest.raises(TypeError, match=r"value\[0\]: .*Outer"):
+        document.encode([value])
+    with pytest.raises(TypeError, match=r"value\[0\].*Cached"):
+        document.encode([Cached(Model([]))])
+
+
+def test_a_row_can_not_have_an_object_of_any_class_made() -> None:
+    for name in ("os:system", "builtins:object", "subprocess:Popen"):
+        with pytest.raises(ImportError, match="may not be loaded"):
+            document.from_json({"~object": [[name, None], {}]})
 
 
 def test_pendulum_is_left_to_airflow(box: Box) -> None:

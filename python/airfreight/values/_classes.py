@@ -6,16 +6,17 @@ allowed_deserialization_classes`. It is looked at on a push as well as on a pull
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight import _airflow
 from airfreight._imports import loading
 from airfreight.values import class_name
 from airfreight.values._content import items, typed
-from airfreight.values._unsupported import ITEMS, Unsupported
+from airfreight.values._unsupported import FIELDS, ITEMS, Unsupported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,6 +55,76 @@ def is_namedtuple(value: Any) -> bool:
         and all(type(name) is str for name in fields)
         and not hasattr(value, "__dict__")  # A subclass may hold more.
     )
+
+
+def tag_fields(value: Any) -> Tag | None:
+    """The tag of a dataclass, attrs or pydantic object that is nothing but its fields.
+
+    Raises:
+        Unsupported: its class would not be found, or not be loaded.
+    """
+    state = state_of(value)
+    if state is None:
+        return None
+    return "~object", state.fields, FIELDS, [name_of(type(value)), state.more]
+
+
+#: Who has one of his own says otherwise what an object is made of.
+_REDUCE = ("__reduce__", "__reduce_ex__")
+
+
+class State(NamedTuple):
+    """What an object is made of.
+
+    Attributes:
+        fields: by their names.
+        more: of pydantic, the names that were given, and whether it may have other members and has
+            private ones, of which there are none; None of other classes.
+    """
+
+    fields: dict[str, Any]
+    more: list[Any] | None = None
+
+
+def state_of(value: Any) -> State | None:
+    """The state of an object of declared fields; None when it is another, or holds more."""
+    cls: Any = type(value)
+    if any(getattr(cls, name) is not getattr(object, name) for name in _REDUCE):
+        return None
+    if any(base.__module__ == "builtins" and base is not object for base in cls.__mro__):
+        return None
+    own: Any = getattr(value, "__dict__", {})
+    if isinstance(getattr(cls, "__pydantic_fields__", None), dict):
+        extra, private = value.__pydantic_extra__, value.__pydantic_private__
+        if extra or private:
+            return None
+        given = sorted(value.__pydantic_fields_set__)
+        return State(dict(own), [given, extra is not None, private is not None])
+    if dataclasses.is_dataclass(cls):
+        names = [field.name for field in dataclasses.fields(cls)]
+    elif hasattr(cls, "__attrs_attrs__"):
+        names = [attribute.name for attribute in cls.__attrs_attrs__]
+    else:
+        return None
+    slots = {name for base in cls.__mro__ for name in vars(base).get("__slots__", ())}
+    if not set(own) <= set(names) or not slots - {"__weakref__", "__dict__"} <= set(names):
+        return None
+    return State({name: getattr(value, name) for name in names if hasattr(value, name)})
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Equality of fields that also looks at types."""
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if kind in (list, tuple):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if kind is dict:
+        return alike(list(one), list(other)) and alike(list(one.values()), list(other.values()))
+    state = state_of(one)
+    if state is not None:
+        return alike(list(state), list(state_of(other) or ()))
+    return bool(one == other)
 
 
 def name_of(cls: type) -> str:
@@ -121,4 +192,34 @@ def _unnamed(content: Any) -> Any:
     return tuple.__new__(cls, members)
 
 
-DECODERS: dict[str, Callable[[Any], Any]] = {"~enum": _unenum, "~named": _unnamed}
+def _unobject(content: Any) -> Any:
+    head, fields = items(content, list, dict)
+    name, more = head
+    cls = load(name)
+    made = cls.__new__(cls) if more is not None else object.__new__(cls)
+    if more is not None:
+        given, extra, private = items(more, list, bool, bool)
+        # Databases reorder members.
+        fields = {one: fields[one] for one in cls.__pydantic_fields__ if one in fields} | fields
+        made.__setstate__(
+            {
+                "__dict__": fields,
+                "__pydantic_fields_set__": set(given),
+                "__pydantic_extra__": {} if extra else None,
+                "__pydantic_private__": {} if private else None,
+            }
+        )
+        return made
+    if not (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")):
+        raise ValueError(f"{name} is no class of declared fields")
+    for field, value in fields.items():
+        # As copies are made: what a frozen class, or its __init__, forbids is not asked.
+        object.__setattr__(made, field, value)
+    return made
+
+
+DECODERS: dict[str, Callable[[Any], Any]] = {
+    "~enum": _unenum,
+    "~named": _unnamed,
+    "~object": _unobject,
+}

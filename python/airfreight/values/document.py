@@ -113,7 +113,7 @@ class Encoder:
         if tag is None:
             tag = self._tag_known(value, kind, depth)
         if tag is None:
-            return self._tag_object(value, kind)
+            return self._tag_object(value)
         self.tagged = True
         return tag
 
@@ -148,13 +148,19 @@ class Encoder:
         name, data = embedded
         return "~value", [name, to_base64(data)], RAW
 
-    def _tag_object(self, value: Any, kind: type) -> Tag:
-        if self._leaf is None:
-            raise Unsupported(kind)
+    def _tag_object(self, value: Any) -> Tag:
         try:
-            text = self._leaf(value)
+            text = (self._leaf or _refuse)(value)
         except Unsupported as error:
-            raise self._blame(value, error) from None
+            # What Airflow's form would change (a dataclass inside another, say) ours keeps.
+            try:
+                tag = _classes.tag_fields(value)
+            except Unsupported as ours:
+                raise self._blame(value, error if self._leaf is not None else ours) from None
+            if tag is None:
+                raise self._blame(value, error) from None
+            self.tagged = True
+            return tag
         self.leaves += 1
         return "~airflow", text, RAW
 
@@ -166,6 +172,10 @@ class Encoder:
             except Unsupported as inner:
                 return inner.within(f".{name}")
         return error
+
+
+def _refuse(value: Any) -> str:
+    raise Unsupported(type(value))
 
 
 def _declared_fields(value: Any) -> Iterator[tuple[str, Any]]:
