@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from tests.oracle import assert_same
 from tests.python.conftest import Box, stored
+from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import values
@@ -239,6 +240,44 @@ def test_an_archive_that_no_push_makes_is_not_unpacked(
     with pytest.raises((ValueError, airfreight.UnavailableError)):
         files.decode(memoryview(archive(*members)))
     assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.s3
+def test_files_and_streams_are_sent_in_parts(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa = pytest.importorskip("pyarrow")
+    path = tmp_path / "large"
+    with open(path, "wb") as file:
+        for number in range(40):
+            file.write(bytes([number]) * (1 << 20))
+    schema = pa.schema([("a", pa.int64())])
+
+    def batches(last: Exception | None = None) -> Any:
+        for number in range(40):
+            yield pa.RecordBatch.from_arrays([pa.array([number] * 100_000)], schema=schema)
+        if last is not None:
+            raise last
+
+    with VersityGW(bucket="bucket") as server:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+        box.set(
+            store="s3://bucket/files",
+            s3_endpoint_url=server.endpoint,
+            s3_region="us-east-1",
+            s3_addressing_style="path",
+            compression="none",
+        )
+        back = box.through(airfreight.File(path))
+        assert back.path.read_bytes() == path.read_bytes()
+        row = box.push(pa.RecordBatchReader.from_batches(schema, batches()), key="stream")
+        assert box.fields(row)["size_bytes"] > 30_000_000
+        assert sum(len(batch) for batch in box.pull(row)) == 4_000_000
+        failing = pa.RecordBatchReader.from_batches(schema, batches(LookupError("no more")))
+        with pytest.raises(Exception, match="no more"):
+            box.push(failing, key="failing")
+        assert not [key for key in box.objects() if "failing" in key]
 
 
 # Bytes.

@@ -179,6 +179,15 @@ def test_a_reader_is_streamed_and_comes_back_as_one(box: Box) -> None:
     assert [batch.column(0)[0].as_py() for batch in found] == list(range(50))
 
 
+def test_a_reader_that_was_read_is_not_pushed_as_an_empty_one(box: Box) -> None:
+    reader = pa.table({"a": [1]}).to_reader()
+    row = box.push(reader)
+    for value in (reader, {"a": (reader,)}):
+        with pytest.raises(TypeError, match=r"^value.*: this RecordBatchReader was read"):
+            box.push(value, key="again")
+    assert box.pull(row).read_all().num_rows == 1
+
+
 def test_what_a_reader_raises_ends_the_push(box: Box) -> None:
     def batches() -> Any:
         yield pa.RecordBatch.from_pydict({"a": [1]})

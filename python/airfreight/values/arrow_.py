@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,8 @@ _EXTENSIONS_KEY = b"airfreight.extensions"
 _CHUNKS_KEY = b"airfreight.chunks"
 #: IPC knows two compressions; the one that is named for Parquet's speed is the faster of them.
 _COMPRESSIONS = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": None}
+#: Readers that were pushed, by id: a second push would find nothing left, and say nothing of it.
+_read_already: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
 
 
 class ArrowCodec:
@@ -290,6 +293,12 @@ def _make_chunked(schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> pa.Ch
 def _open_reader(
     value: pa.RecordBatchReader,
 ) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
+    if id(value) in _read_already:
+        raise TypeError(
+            "value: this RecordBatchReader was read by an earlier push, or by an attempt at this "
+            "one: make it anew, or push its table (value.read_all())"
+        )
+    _read_already[id(value)] = value
     return value.schema, value, "RecordBatchReader"
 
 
