@@ -33,8 +33,11 @@ _LIST_ITEMS = {
     int: ("int", pa.int64()),
     str: ("string", pa.large_string()),
 }
+#: Types of which Arrow keeps every cell, or refuses it.
+_TELLING = frozenset((bool, bytes, datetime.date, int, str))
 #: Cells that become documents at a time, and the bytes of these: bounds what exists twice.
 _FIRST_CELLS = 1 << 8
+_TYPED_CELLS = 1 << 13
 _MAX_CELLS = 1 << 16
 _CELL_BYTES = 16 << 20
 #: Elements of a text column that are measured to estimate its size.
@@ -69,8 +72,13 @@ def plan(values: np.ndarray[Any, Any], options: Options | None) -> Plan:
     Raises:
         Refused: one can't be kept exactly.
     """
-    items = values.tolist()
-    kinds = set(map(type, items))
+    kinds: set[type] = set()
+    for start in range(0, len(values), _TYPED_CELLS):
+        # In parts that the processor's caches hold.
+        kinds.update(map(type, values[start : start + _TYPED_CELLS].tolist()))
+    # Of these the type alone tells, so that there is no list of all cells.
+    there = kinds - {type(None)}
+    items = values.tolist() if len(there) > 1 or there - _TELLING else []
     nulls = []
     if type(None) in kinds:
         nulls.append("none")
@@ -178,9 +186,9 @@ def undocument(chunk: pa.Array) -> Iterator[Any]:
     """The cells of documents."""
     step = _step(chunk)
     for start in range(0, len(chunk), step):
-        texts = chunk.slice(start, step).to_pylist()
-        joined = ",".join("null" if text is None else text for text in texts)
-        yield from document.from_json(json.loads(f"[{joined}]"))
+        texts = chunk.slice(start, step).cast(pa.large_binary()).to_pylist()
+        joined = b",".join(b"null" if text is None else text for text in texts)
+        yield from document.decode(memoryview(b"[%b]" % joined))
 
 
 # --- Plain columns --------------------------------------------------------------------------------
