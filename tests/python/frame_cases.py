@@ -183,6 +183,11 @@ KEPT = {
     "business hours": "pd.DataFrame({'a': [1, 2]}, index=pd.date_range('2026-01-05 10:00', periods=2, freq=pd.offsets.BusinessHour(start='10:00', end='16:30')))",
     "negative steps": "pd.DataFrame({'a': [1, 2]}, index=pd.date_range('2026-01-05', periods=2, freq='-2D'))",
     "names of every kind": "pd.DataFrame([[1]], index=pd.MultiIndex.from_arrays([[1], [2], [3]], names=[('a', 1), None, D('1.0')]), columns=pd.Index(['x'], name=(1, 'b')))",
+    # Scalars of pandas as cells and labels.
+    "missing cells of every kind": "pd.DataFrame({'m': objects('x', None, np.nan, pd.NA, pd.NaT)})",
+    "scalars of pandas": "pd.DataFrame({'m': objects(pd.Timestamp(5), pd.Timestamp('2026', tz='Europe/Berlin'), pd.Timedelta(1, 's'), pd.Period('2026', 'M'), pd.Interval(0, 1.5, 'both'), pd.NaT)})",
+    "scalars of pandas as labels": "pd.DataFrame([[1, 2, 3]], columns=pd.Index([pd.Timestamp(5), pd.Period('2026', 'M'), pd.NA], dtype=object))",
+    "labels of several kinds of index": "pd.concat({k: pd.DataFrame([[1, 2]], columns=c).T for k, c in enumerate((pd.Index([1, None], dtype='Int64'), pd.period_range('2026', periods=2, freq='M'), pd.interval_range(0, 2), pd.CategoricalIndex(['b', 'a'], ['b', 'a'], ordered=True)))}).T",
 }
 
 REFUSED = {

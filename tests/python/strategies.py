@@ -34,7 +34,12 @@ UNITS = ("s", "ms", "us", "ns")
 SECONDS = st.integers(-(2**31), 2**31)
 TEXTS = st.text(max_size=4)
 ANY_TEXTS = st.text(st.characters(codec=None, exclude_categories=()), max_size=3)
-MISSING = {"None": st.none(), "NaN": st.just(float("nan")), "NA": st.just(pd.NA)}
+MISSING = {
+    "None": st.none(),
+    "NaN": st.just(float("nan")),
+    "NA": st.just(pd.NA),
+    "NaT": st.just(pd.NaT),
+}
 
 # --- Cells ----------------------------------------------------------------------------------------
 
@@ -49,6 +54,12 @@ SCALARS: dict[str, Made] = {
     "huge int": st.integers(-(2**80), 2**80),
     "int": st.integers(-(2**63), 2**63 - 1),
     "numpy": st.sampled_from([np.int8(1), np.float32(0.5), np.bool_(True), np.datetime64(5, "s")]),
+    "pandas": st.sampled_from(
+        [
+            *(pd.Timestamp(5), pd.Timestamp("2026", tz=ZONES["Berlin"]).as_unit("s"), pd.NaT),
+            *(pd.Timedelta(1, "s"), pd.Period("2026", "Q-NOV"), pd.Interval(0, 1.5, "both")),
+        ]
+    ),
     "text": ANY_TEXTS,
     "time": st.times(timezones=st.none() | st.just(ZONES["fixed"])),
     "timedelta": st.timedeltas(),
@@ -287,7 +298,7 @@ COLUMNS: dict[str, Callable[[int], Made]] = {
        for name in ("text", "int", "float", "date", "bool")
        for missing, nothing in MISSING.items()},
     **{f"objects {missing}": partial(objects, nothing) for missing, nothing in MISSING.items()},
-    "objects missing of every kind": partial(objects, MISSING["None"] | MISSING["NaN"]),
+    "objects missing of every kind": partial(objects, st.one_of(*MISSING.values())),
     "objects lists of ints": partial(objects, st.lists(_INTS, max_size=3) | st.none()),
     "objects lists of floats": partial(objects, st.lists(st.floats(), max_size=3)),
     "objects lists of texts": partial(objects, st.lists(ANY_TEXTS, max_size=3)),

@@ -23,8 +23,6 @@ def test_the_columns_and_indexes_of_frames_come_back_by_themselves(box: Box, nam
         assert_same(box.pull(stored(row)), index)
     for position in range(min(frame.shape[1], 3)):
         series = frame.iloc[:, position]
-        if type(series.name).__module__.startswith("pandas"):
-            series = series.rename(None)
         row = box.push(series)
         assert box.fields(row)["_xcom_type"] == "pandas.Series"
         assert box.fields(row)["rows"] == len(series)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import json
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -168,7 +167,7 @@ def _step(texts: pa.Array) -> int:
 
 def _texts(
     items: Sequence[Any], start: int, count: int, options: Options | None
-) -> list[str | None]:
+) -> list[bytes | None]:
     cells = items[start : start + count]
     encoder = document.Encoder(options=options)
     try:
@@ -178,8 +177,7 @@ def _texts(
         place = f"row {start + int(step[1:-1])}"
         message = str(error.as_type_error()).removeprefix("value")
         raise Refused(f"{place}{message}") from None
-    dump = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
-    return [None if cell is None else dump(cell) for cell in encoded]
+    return [None if cell is None else document.dump(cell) for cell in encoded]
 
 
 def undocument(chunk: pa.Array) -> Iterator[Any]:
