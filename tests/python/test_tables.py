@@ -124,6 +124,7 @@ for _name, _make in NEWER.items():
 
 @pytest.mark.parametrize("value", ARROW.values(), ids=ARROW.keys())
 def test_a_value_of_pyarrow_comes_back_as_it_was(box: Box, value: Any) -> None:
+    # By Parquet: units of time, dates in milliseconds and chunks change, unions are refused.
     kind = "Array" if isinstance(value, pa.Array) else type(value).__name__
     for compression in COMPRESSIONS:
         box.set(compression=compression)
@@ -359,6 +360,7 @@ def assert_same_series(back: pl.Series, series: pl.Series) -> None:
 @pytest.mark.parametrize("format_", ["parquet", "arrow"])
 @pytest.mark.parametrize("series", POLARS.values(), ids=POLARS.keys())
 def test_a_value_of_polars_comes_back_as_it_was(box: Box, series: pl.Series, format_: str) -> None:
+    # apache/airflow#41161
     box.set(format=format_)
     for value in (series, series.clear(), series.alias("")):
         row = box.push(value)

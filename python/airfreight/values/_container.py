@@ -5,6 +5,7 @@ Specification: `formats/array.md`.
 
 from __future__ import annotations
 
+import encodings.cp437  # noqa: F401 (zipfile reads names by it: see `_imports`)
 import io
 import json
 import struct

@@ -7,6 +7,7 @@ is made sure with the value's schema before an object is begun.
 
 from __future__ import annotations
 
+import contextlib
 import io
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
     from airfreight._core import Sink
     from airfreight.values import Options
+
+# What polars itself imports when it first writes has to be there too: see `_imports`.
+with contextlib.suppress(ImportError):
+    import polars._utils.parquet
 
 PARQUET = Form("parquet", "application/vnd.apache.parquet")
 ARROW = Form("arrow", "application/vnd.apache.arrow.file")
