@@ -571,6 +571,12 @@ def test_what_is_encoded_is_left_as_it_was(value: Any) -> None:
     assert document.from_json(plain)["b"] is not plain["b"]
 
 
+def test_what_airflow_makes_of_an_object_has_to_be_text_that_a_row_can_hold() -> None:
+    with pytest.raises(document.Unsupported, match="lone surrogate") as caught:
+        document.Encoder(lambda _: '"\ud800"').encode([object()])
+    assert str(caught.value.as_type_error()).startswith("value[0]: ")
+
+
 def test_a_value_that_changes_while_it_is_encoded_is_an_error_and_no_crash() -> None:
     growing: dict[str, Any] = {"a": (1,), "b": (2,)}
 

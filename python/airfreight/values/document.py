@@ -150,7 +150,7 @@ class Encoder:
 
     def _tag_object(self, value: Any) -> Tag:
         try:
-            text = (self._leaf or _refuse)(value)
+            text = self._left(value)
         except Unsupported as error:
             # What Airflow's form would change (a dataclass inside another, say) ours keeps.
             try:
@@ -164,6 +164,15 @@ class Encoder:
         self.leaves += 1
         return "~airflow", text, RAW
 
+    def _left(self, value: Any) -> str:
+        """The text of an object that is left to the leaf serializer."""
+        if self._leaf is None:
+            raise Unsupported(type(value))
+        text = self._leaf(value)
+        if not is_plain_text(text):
+            raise Unsupported(type(value), "Airflow's form of it has a lone surrogate")
+        return text
+
     def _blame(self, value: Any, error: Unsupported) -> Unsupported:
         """Finds the field that an object of declared fields was refused for."""
         for name, field in _declared_fields(value):
@@ -172,10 +181,6 @@ class Encoder:
             except Unsupported as inner:
                 return inner.within(f".{name}")
         return error
-
-
-def _refuse(value: Any) -> str:
-    raise Unsupported(type(value))
 
 
 def _declared_fields(value: Any) -> Iterator[tuple[str, Any]]:
