@@ -190,7 +190,7 @@ def _worst(bars: Sequence[Bar]) -> list[Bar]:
     """Of the bars of the other frames the worst one of each kind, with the frame's name."""
     by_kind: dict[str, list[Bar]] = {}
     for bar in bars:
-        by_kind.setdefault(bar.name.partition(", ")[2], []).append(bar)
+        by_kind.setdefault(bar.name.partition(" rows, ")[2], []).append(bar)
     return [
         dataclasses.replace(
             worst := max(same, key=lambda bar: bar.figure),
