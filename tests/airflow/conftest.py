@@ -254,7 +254,10 @@ def airflow(
 def runs(airflow: Airflow, scratch: pathlib.Path, version: str) -> Runs:
     """The runs of the DAGs, set off now."""
     runs = Runs(airflow, scratch / "facts")
-    full = ("values", "retried", "changed", "branches", "thresholds", "outages", "by_hand")
+    full = (
+        *("values", "mappables", "retried", "changed", "branches", "thresholds", "outages"),
+        "by_hand",
+    )
     for dag_id in full if version in ("3.3.2", "2.11.2") else ("short", "retried"):
         runs.trigger(dag_id)
     return runs
