@@ -7,11 +7,10 @@ import logging
 import uuid
 from contextvars import ContextVar
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
-from airfreight import _airflow, runtime, task, values
+from airfreight import _airflow, parts, runtime, task, values
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.errors import (
@@ -28,7 +27,7 @@ from airfreight.values.json_ import Kind
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from airfreight._core import Coordinate, Freight, Reader, Writer
+    from airfreight._core import Coordinate, Freight, Writer
     from airfreight.values import Codec, Form, NewSink, bundle
 
 _T = TypeVar("_T")
@@ -569,7 +568,7 @@ def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
         for position, stored in enumerate(rows)
         if (fields := ours(stored)) is not None
         and fields["_xcom_backend"] != "inline"
-        and not _is_lazy(fields)
+        and not parts.is_lazy(fields)
     }
     fetched = dict(zip(references, fetch(list(references.values()), asked), strict=True))
     values_: list[Any] = []
@@ -637,13 +636,20 @@ def follow(
         return _land(fields, text)
     try:
         if part:
-            return _follow_part(fields, text, part, columns)
-        if columns is None and _is_lazy(fields):
-            return _StoredElements(fields, text).value()
+            return parts.follow(
+                fields,
+                text,
+                part,
+                columns,
+                whole=partial(follow, fields, asked),
+                unleaf=_unleaf,
+            )
+        if columns is None and parts.is_lazy(fields):
+            return parts.StoredElements(fields, text, _unleaf).value()
         codec = None if columns is None else _columnar(fields)
         if codec is not None and "tail" in fields:
             return runtime.with_core(
-                lambda core: _read(
+                lambda core: parts.read(
                     core, fields, text, lambda reader: codec.read_columns(reader, columns)
                 )
             )
@@ -653,87 +659,7 @@ def follow(
         raise
     if codec is None:
         return decode(fields, data)
-    return _made(fields, partial(codec.decode_columns, data, columns=columns))
-
-
-def _is_lazy(fields: dict[str, Any]) -> bool:
-    """Whether a value is one that fetches its elements when they are asked for."""
-    return fields.get("_xcom_type") == "mappable" and "tail" in fields
-
-
-class _StoredElements:
-    """The elements of an `airfreight.mappable` that lies in a store. Threads may share it."""
-
-    def __init__(self, fields: dict[str, Any], text: str) -> None:
-        with loading:
-            from airfreight.values import mappable
-
-        self._fields = fields
-        self._text = text
-        self._index = self._reading(mappable.open_index)
-
-    def _reading(self, make: Callable[[Any], _T]) -> _T:
-        try:
-            return runtime.with_core(lambda core: _read(core, self._fields, self._text, make))
-        except Error as error:
-            error.name_xcom(self._fields)
-            raise
-
-    def value(self) -> Any:
-        return self._index.value(self)
-
-    def __len__(self) -> int:
-        return len(self._index.entries)
-
-    def size(self, position: int) -> int:
-        return self._index.entries[position].size
-
-    def fetch(self, positions: Sequence[int]) -> list[Any]:
-        return self._reading(lambda reader: self._index.read(reader, positions, _unleaf))
-
-
-#: What is made of lists and dicts, and has parts.
-_WITH_PARTS = frozenset(("bundle", "document", "json", "mappable", SERDE_TYPE))
-
-
-def _follow_part(
-    fields: dict[str, Any], text: str, part: Sequence[Any], columns: Sequence[Any] | None
-) -> Any:
-    """A part of a value; of a bundle only that part is fetched."""
-    codec = _parted(fields)
-    if "tail" in fields and hasattr(codec, "read_part"):
-        return runtime.with_core(
-            lambda core: _read(
-                core, fields, text, lambda reader: codec.read_part(reader, part, columns, _unleaf)
-            )
-        )
-    if _is_lazy(fields):
-        found = _StoredElements(fields, text).value()
-    else:
-        data = runtime.with_core(lambda core: core.get(text))
-        if hasattr(codec, "decode_part"):
-            return _made(fields, lambda: codec.decode_part(data, part, columns, _unleaf))
-        found = decode(fields, data)
-    with loading:
-        from airfreight.values import bundle
-
-    for at, step in enumerate(part):
-        found = bundle.take(found, step, part[:at])
-    if columns is not None:
-        raise InvalidError(
-            f"columns were asked for, and {bundle.place(part)} is no frame. Leave columns=… out"
-        )
-    return found
-
-
-def _parted(fields: dict[str, Any]) -> Any:
-    kind = fields.get("_xcom_type")
-    if kind not in _WITH_PARTS:
-        raise InvalidError(
-            f"a part was asked for, and the value is a {kind}, which has none: only lists and "
-            "dicts have parts; of a frame, ask for columns=…"
-        )
-    return None if kind == SERDE_TYPE else values.for_type(kind)
+    return parts.made(fields, partial(codec.decode_columns, data, columns=columns))
 
 
 def _land(fields: dict[str, Any], text: str) -> Any:
@@ -769,36 +695,11 @@ def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
     text = _checked(fields, None)
     try:
         if part:
-            _save_part(fields, text, path, part)
+            parts.save(fields, text, path, part)
         else:
             runtime.with_core(lambda core: core.get_to_file(text, path))
     except Error as error:
         error.name_xcom(fields)
-        raise
-
-
-def _save_part(fields: dict[str, Any], text: str, path: str, part: Sequence[Any]) -> None:
-    codec = _parted(fields)
-    if not hasattr(codec, "read_bytes"):
-        raise InvalidError(
-            f"to=… with a part takes a leaf of a bundle, and the value is a "
-            f"{fields.get('_xcom_type')}: leave the part or to=… out"
-        )
-    if "tail" in fields:
-        data = runtime.with_core(
-            lambda core: _read(core, fields, text, lambda reader: codec.read_bytes(reader, part))
-        )
-    else:
-        whole = runtime.with_core(lambda core: core.get(text))
-        data = _made(fields, lambda: codec.decode_bytes(whole, part))
-    # It appears when it is whole.
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{new_write_id()}")
-    try:
-        beside.write_bytes(data)
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
         raise
 
 
@@ -820,65 +721,7 @@ def decode(fields: dict[str, Any], data: Any) -> Any:
         if isinstance(data, Error):
             data.name_xcom(fields)
         raise data
-    return _made(fields, partial(_decode, fields.get("_xcom_type"), data))
-
-
-def _read(core: Freight, fields: dict[str, Any], text: str, make: Callable[[_Reader], _T]) -> _T:
-    """What `make` makes of an object of which it fetches only what it needs."""
-    reader = _Reader(core.open_reader(text))
-    made: _T = _made(fields, partial(make, reader), reader)
-    return made
-
-
-class _Reader:
-    """A reader of the core that keeps what it raised: that says nothing about the bytes."""
-
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self.error: BaseException | None = None
-        self.size = reader.size
-        self.tail_offset = reader.tail_offset
-
-    def read_tail(self) -> memoryview:
-        return self._noting(self._reader.read_tail)
-
-    def set_blocks(self, table: bytes) -> None:
-        self._noting(partial(self._reader.set_blocks, table))
-
-    def set_checks(self, checks: Sequence[tuple[int, int, int]]) -> None:
-        self._noting(partial(self._reader.set_checks, checks))
-
-    def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
-        return self._noting(partial(self._reader.read, ranges))
-
-    def _noting(self, call: Callable[[], _T]) -> _T:
-        try:
-            return call()
-        except BaseException as error:
-            self.error = error
-            raise
-
-
-def _made(fields: dict[str, Any], make: Callable[[], Any], reader: _Reader | None = None) -> Any:
-    """What `make` returns, or the error that says what is wrong with the object.
-
-    What `reader` raised stays what it is (a signal handler's, for one), as does want of memory.
-    """
-    try:
-        return make()
-    except (Error, ImportError, MemoryError) as error:
-        if isinstance(error, Error):
-            error.name_xcom(fields)
-        raise
-    except Exception as error:  # whatever a library says of bytes that it can't read
-        if reader is not None and reader.error is error:
-            raise
-        wrong = CorruptError(
-            f"the object is what was written, but can't be read as {fields.get('_xcom_type')} "
-            f"({type(error).__name__}: {error})."
-        )
-        wrong.name_xcom(fields)
-        raise wrong from error
+    return parts.made(fields, partial(_decode, fields.get("_xcom_type"), data))
 
 
 def _checked(fields: dict[str, Any], asked: Address | None) -> str:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.oracle import assert_same, difference
@@ -23,7 +24,7 @@ from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight.values import DEFAULTS, _names, _parquet, _zip, bundle, new_sink
+from airfreight.values import DEFAULTS, _leaves, _names, _parquet, _zip, bundle, new_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,8 +89,13 @@ def members(box: Box, row: Any) -> list[str]:
             "empty": array(0),
         },
         {"frame": frame(300_000), "same": "text"},
+        {
+            "s": pd.Series(np.arange(9000.0), name="s"),
+            "i": pd.Index([f"i{n}" for n in range(9000)]),
+        },
+        (pa.table({"a": np.arange(9000)}), [pa.array(["x"] * 9000)], pa.chunked_array([[1], [2]])),
     ],
-    ids=range(14),
+    ids=range(16),
 )
 @pytest.mark.parametrize("threshold", [0, 32768])
 def test_what_was_pushed_comes_back(box: Box, value: Any, threshold: int) -> None:
@@ -528,6 +534,50 @@ def test_a_part_is_as_in_the_whole(box: Box, part: Any, of: Any) -> None:
     assert_same(airfreight.get(row, *part), of(whole()))
 
 
+def nested(choice: random.Random, depth: int = 0) -> Any:
+    """Dicts, lists and tuples with arrays and frames anywhere."""
+    kind = choice.choice("adlt" if depth < 4 else "a") if depth else "d"
+    if kind == "a":
+        return choice.choice(
+            [array(choice.randrange(3000)), frame(choice.randrange(3)), choice.random(), None, "x"]
+        )
+    count = choice.randrange(4) if depth else 6
+    if kind == "d":
+        keys = choice.sample(
+            ["a", "A", "a/b", "..", "", 1, None, (1, "x"), 2.5, "\x00", "~leaf"], count
+        )
+        return {key: nested(choice, depth + 1) for key in keys}
+    items = [nested(choice, depth + 1) for _ in range(count)]
+    return items if kind == "l" else tuple(items)
+
+
+def paths(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+    """All parts of a value."""
+    if path:
+        yield path, value
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from paths(item, (*path, key))
+    elif isinstance(value, (list, tuple)):
+        for position, item in enumerate(value):
+            yield from paths(item, (*path, position))
+
+
+@pytest.mark.parametrize("seed", range(4 * MANY))
+def test_any_nesting_comes_back_whole_and_part_by_part(
+    box: Box, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    box.set(threshold=0)
+    # Parts are read as such of the smallest, too.
+    monkeypatch.setattr(_leaves.ArchiveWriter.__init__, "__kwdefaults__", {"worth_parts": 1})
+    value = {**nested(random.Random(seed)), "always": array()}
+    row = box.fields(box.push(value))
+    assert "tail" in row
+    assert_same(airfreight.get(row), value)
+    for path, part in paths(value):
+        assert_same(airfreight.get(row, *path), part)
+
+
 def test_parts_of_a_small_bundle_and_of_what_is_none(box: Box) -> None:
     small = {"x": array(2000), "y": [1, {"z": (4, 5)}]}
     box.set(threshold=0)
@@ -565,8 +615,10 @@ def test_a_part_that_is_not_there_is_an_error_that_names_those_that_are(
         airfreight.get(row, columns=["a"])
 
 
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
 @pytest.mark.parametrize("part", ["train", "test"])
-def test_columns_of_a_frame_in_a_bundle(box: Box, part: str) -> None:
+def test_columns_of_a_frame_in_a_bundle(box: Box, part: str, form: str) -> None:
+    box.set(format=form)
     row = box.fields(stored(box.push(whole())))
     assert_same(airfreight.get(row, part, columns=["price"]), whole()[part][["price"]])
     with pytest.raises(airfreight.InvalidError, match="no column 'nope'"):
