@@ -676,7 +676,7 @@ def _land(fields: dict[str, Any], text: str) -> Any:
         if isinstance(error, Error):
             error.name_xcom(fields)
         raise
-    return _made(fields, partial(files.decode_file, folder))
+    return parts.made(fields, partial(files.decode_file, folder))
 
 
 def _columnar(fields: dict[str, Any]) -> Any:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "bundle" / "v1"
 ALL_GOLDEN = sorted(GOLDEN.glob("*.zip"))
+# (`bytes_and_documents` was written when a bytearray was no leaf yet.)
 TABLES = hasattr(pq.ParquetWriter, "add_key_value_metadata")
 
 
@@ -257,7 +258,8 @@ def test_golden_bundles_are_read(path: Path) -> None:
     names = {"np": np, "pd": pd, "datetime": datetime}
     expected = eval(path.with_suffix(".txt").read_text("utf-8"), names)
     assert_same(unpacked(path.read_bytes()), expected)
-    if "pd." not in path.with_suffix(".txt").read_text("utf-8"):
+    # What libraries write differs from release to release.
+    if path.stem not in ("frames", "bytes_and_documents"):
         assert packed(expected) == path.read_bytes()
 
 

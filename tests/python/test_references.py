@@ -548,7 +548,7 @@ def test_an_object_goes_to_a_file_where_the_library_of_its_value_is_not(
     made: dict[str, Any] = {
         "pandas.DataFrame": pd.DataFrame({"a": [1]}),
         "numpy.ndarray": np.arange(3),
-        "document": (b"x" * 50_000, {1}),
+        "document": ("x" * 50_000, {1}),
     }
     row = box.fields(stored(box.push(made[kind])))
     assert row["_xcom_type"] == kind

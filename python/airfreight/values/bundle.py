@@ -118,7 +118,9 @@ class Packed:
 def _is_light(value: Any, kind: type) -> bool:
     if kind in (bytes, bytearray):
         return len(value) < _LONG_BYTES
-    return class_name(kind) == "numpy.ndarray" and value.nbytes <= _TINY_ARRAY
+    if class_name(kind) != "numpy.ndarray":
+        return False
+    return value.nbytes <= _TINY_ARRAY and not value.dtype.hasobject
 
 
 def _weight(value: Any) -> int:
