@@ -161,7 +161,9 @@ def make_column(
         struct = pa.struct([("left", ends[0].type), ("right", ends[1].type)])
         return Column(spec, struct, ends, 2 * ends[0].row_bytes, dictionary=False)
     if isinstance(dtype, pd.ArrowDtype):
-        chunks = pa.chunked_array(series.array.__arrow_array__())
+        chunks = series.array.__arrow_array__()
+        if not isinstance(chunks, pa.ChunkedArray):
+            chunks = pa.chunked_array([chunks])
         more, arrow = _arrow_types.plan(chunks)
         return Column(spec | more, arrow, chunks, chunks.nbytes / max(1, len(chunks)))
     if isinstance(dtype, pd.SparseDtype):
@@ -384,7 +386,10 @@ def _string_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         # (pandas 2.3 would make the class of the other python strings here.)
         cells = _objects.from_arrow(chunks, {"arrow": "string", "null": "nan"})
     else:
-        return dtype.__from_arrow__(chunks)
+        try:
+            return dtype.__from_arrow__(chunks)
+        except ValueError:  # pandas before 2.2 takes texts of 32-bit offsets only.
+            return dtype.__from_arrow__(chunks.cast(pa.string()))
     return dtype.construct_array_type()._from_sequence(cells, dtype=dtype)
 
 
