@@ -22,6 +22,7 @@ from airfreight.errors import (
 )
 from airfreight.reference import Reference
 from airfreight.values import Payload, human_bytes, json_
+from airfreight.values._content import is_plain_text
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ _SERVER_KEYS = frozenset(
     ("skipmixin_key", "past_depends_met", "trigger_run_id", "pod_name", "pod_namespace")
 )
 _SERVER_PREFIX = "_link_"
-#: What dataclasses, attrs classes and pydantic models have.
-_WITH_FIELDS = ("__dataclass_fields__", "__attrs_attrs__", "__pydantic_fields__", "model_fields")
 #: A threshold that every text is below.
 _ANY_SIZE = 1 << 62
 #: Types that no codec has registered: the look-up is saved for most values.
@@ -167,13 +166,16 @@ def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
 def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
     with loading:
-        from airfreight.values import bundle, document
+        from airfreight.values import _same, bundle, document
 
     packed = _taken_apart(value)
     # The rows of Airflow 2 are bytes, which have no validator of depth.
     deep = packed.levels > json_.ROW_DEPTH and not ROWS_ARE_BYTES
     if packed.airflow and not packed.tagged:
-        return _pack_by_airflow(value, address, threshold, deep=deep)
+        row = _default(value)
+        # What a database would change is kept as text, in a document.
+        if ROWS_ARE_BYTES or _same.stays_in_row(row):
+            return _pack_by_airflow(value, row, address, threshold, deep=deep)
     encoded = packed.encoded
     if packed.leaves:
         if deep or (packed.weight > threshold and not address.missing()):
@@ -210,9 +212,8 @@ def _taken_apart(value: Any) -> bundle.Packed:
         raise error.as_type_error() from None
 
 
-def _pack_by_airflow(value: Any, address: Address, threshold: int, *, deep: bool) -> Any:
+def _pack_by_airflow(value: Any, row: Any, address: Address, threshold: int, *, deep: bool) -> Any:
     """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
-    row = _default(value)
     text = _serde_text(row, type(value)).encode()
     if not deep and (len(text) <= threshold or address.missing()):
         return _keep(row, address)
@@ -257,21 +258,11 @@ def _leaf(value: Any) -> str:
 
 def _by_airflow(value: Any, cls: type) -> str:
     with loading:
-        from airfreight.values import _classes
-        from airfreight.values.document import Unsupported
+        from airfreight.values import _same
 
-    row = _default(value)
-    text = _serde_text(row, cls)
-    back = BaseXCom.deserialize_value(SimpleNamespace(value=row))
-    if type(back) is not cls:
-        name = values.class_name(type(back)).removeprefix("builtins.")
-        raise Unsupported(cls, f"it would come back as {name}")
-    # (A frame in a field has no one truth value: the comparison raises, and that refuses it too.)
-    if any(hasattr(cls, name) for name in _WITH_FIELDS):
-        if back != value or not _classes.alike(back, value):
-            raise Unsupported(cls, "its fields would come back changed")
-    elif vars(object)["__eq__"] is not getattr(cls, "__eq__", None) and back != value:
-        raise Unsupported(cls, "it would come back changed")
+    text = _serde_text(_default(value), cls)
+    # What is read is the text, not what a serializer has left as it was.
+    _same.check(value, _unleaf(text))
     return text
 
 
@@ -280,12 +271,15 @@ def _serde_text(row: Any, cls: type) -> str:
     if ROWS_ARE_BYTES:
         return str(row, "utf-8")
     try:
-        return json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = json.dumps(row, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        if not text.isascii() and not is_plain_text(text):  # Lone surrogates: they are escaped.
+            text = json.dumps(row, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError) as error:
         with loading:
             from airfreight.values.document import Unsupported
 
         raise Unsupported(cls) from error
+    return text
 
 
 def _offload(codec: Codec, payload: Payload, address: Address) -> Any:

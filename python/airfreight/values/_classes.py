@@ -112,21 +112,6 @@ def state_of(value: Any) -> State | None:
     return State({name: getattr(value, name) for name in names if hasattr(value, name)})
 
 
-def alike(one: Any, other: Any) -> bool:
-    """Equality of fields that also looks at types."""
-    kind = type(one)
-    if kind is not type(other):
-        return False
-    if kind in (list, tuple):
-        return len(one) == len(other) and all(map(alike, one, other))
-    if kind is dict:
-        return alike(list(one), list(other)) and alike(list(one.values()), list(other.values()))
-    state = state_of(one)
-    if state is not None:
-        return alike(list(state), list(state_of(other) or ()))
-    return bool(one == other)
-
-
 def name_of(cls: type) -> str:
     """`module:name` of a class that a reader finds and may load; Unsupported for another."""
     name = f"{cls.__module__}:{cls.__qualname__}"

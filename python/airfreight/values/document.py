@@ -175,6 +175,8 @@ class Encoder:
 
     def _blame(self, value: Any, error: Unsupported) -> Unsupported:
         """Finds the field that an object of declared fields was refused for."""
+        if error.steps:
+            return error
         for name, field in _declared_fields(value):
             try:
                 self.encode(field)
