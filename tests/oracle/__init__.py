@@ -173,6 +173,8 @@ def zones(one: Any, other: Any, place: str) -> str | None:
     name = getattr(one, "zone", None)
     if name is not None:
         return None if name == other.zone else _differ(one, other, place)
+    if type(one).__module__ == "pendulum.tz.timezone":  # Compared by identity.
+        return difference(vars(one), vars(other), place)
     return None if one == other else _differ(one, other, place)
 
 

@@ -24,6 +24,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.oracle import assert_same
 from tests.python.conftest import MANY, Box, airflow_3, default, stored
 from tests.python.models import MODELS
 
@@ -632,18 +633,23 @@ def test_a_row_can_not_have_an_object_of_any_class_made() -> None:
             document.from_json({"~object": [[name, None], {}]})
 
 
-def test_pendulum_is_left_to_airflow(box: Box) -> None:
+def test_pendulum_is_left_to_airflow_where_that_keeps_it(box: Box) -> None:
     pendulum = importlib.import_module("pendulum")  # Of Airflow's environment, not of the tools'.
 
-    value = {"when": pendulum.datetime(2026, 1, 1, tz="UTC")}
+    value = {"when": pendulum.datetime(2026, 1, 1, tz="UTC", fold=0)}
     row = box.push(value)
     assert row == default(value)
-    back = box.pull(stored(row))
-    assert back == value
-    assert type(back["when"]) is pendulum.DateTime
-    # Airflow's serializer would make UTC of no zone.
-    with pytest.raises(TypeError, match="would come back changed"):
-        box.push([pendulum.naive(2026, 1, 1)])
+    assert_same(value, box.pull(stored(row)))
+    # Airflow's serializer would make UTC of no zone, and loses the fold that pendulum sets.
+    for odd in (
+        pendulum.naive(2026, 1, 1),
+        pendulum.datetime(2026, 1, 1, tz="Europe/Berlin"),
+        pendulum.datetime(2026, 10, 25, 2, 30, 0, 5, tz="Europe/Berlin", fold=1),
+        pendulum.parse("2026-01-01T00:00:00+05:30"),
+        pendulum.DateTime(2026, 1, 1, tzinfo=datetime.timezone.utc),
+    ):
+        for whole in (odd, [odd], {odd: 1}, (odd,)):
+            assert_same(whole, box.through(whole))
 
 
 # Frames that Airflow's serializer takes and gives back as something else.

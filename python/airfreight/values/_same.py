@@ -42,7 +42,7 @@ def check(value: Any, back: Any) -> None:
     """
     cls = type(value)
     if type(back) is cls and not _is_looked_into(value):
-        if cls.__eq__ is not object.__eq__ and not back == value:
+        if _has_equality(cls) and not back == value:
             raise Unsupported(cls, "it would come back changed: push what it is made of, as a dict")
         return
     _compare(value, back)
@@ -129,10 +129,10 @@ def _compare_moments(one: Any, other: Any) -> None:
 
 def _compare_zones(one: Any, other: Any) -> None:
     if isinstance(one, zoneinfo.ZoneInfo):
-        _require(one, one.key is not None and one.key == other.key)
+        _require(one, bool(one.key) and one.key == other.key)
     elif isinstance(one, datetime.timezone):
         _require(one, one == other and one.tzname(None) == other.tzname(None))
-    elif type(one).__eq__ is not object.__eq__:
+    elif _has_equality(type(one)):
         _require(one, one == other)
     else:  # pytz has one object for each.
         _require(one, bool(_state(one)) and not type(one).__module__.startswith("pytz"))
@@ -184,7 +184,13 @@ def _compare_state(one: Any, other: Any) -> None:
             )
         _at(f".{name}", ours[name], theirs[name])
     if not ours and not isinstance(one, (*_INNER, *_SCALARS)):
-        _require(one, type(one).__eq__ is object.__eq__ or bool(one == other))
+        _require(one, not _has_equality(type(one)) or bool(one == other))
+
+
+def _has_equality(cls: Any) -> bool:
+    """Whether a class tells equal objects apart from the same one."""
+    equality: Any = cls.__eq__
+    return equality is not object.__eq__
 
 
 def _state(value: Any) -> dict[str, Any]:

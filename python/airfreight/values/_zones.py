@@ -44,6 +44,10 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
         packed = ["pendulum", getattr(zone, "key", None) or getattr(zone, "name", None)]
         if type(packed[1]) is str and is_plain_text(packed[1]) and unpack_zone(packed) == zone:
             return packed
+    if name == "pendulum.tz.timezone.FixedTimezone":
+        offset, label = getattr(zone, "_offset", None), getattr(zone, "_name", None)
+        if type(offset) is int and type(label) is str and is_plain_text(label):
+            return ["pendulum-fixed", offset, label]
     raise Unsupported(owner, f"its time zone is of type {name}, which is not kept exactly")
 
 
@@ -101,5 +105,11 @@ def unpack_zone(content: Any) -> datetime.tzinfo | None:
             pendulum = import_module("pendulum")
         (key,) = rest
         zone = pendulum.timezone(typed(key, str))
+        return zone
+    if kind == "pendulum-fixed":
+        with loading:
+            timezones = import_module("pendulum.tz.timezone")
+        seconds, label = rest
+        zone = timezones.FixedTimezone(typed(seconds, int), typed(label, str))
         return zone
     raise ValueError(f"unknown kind of time zone {kind!r}")

@@ -17,6 +17,7 @@ from airfreight.values import (
     Options,
     Payload,
     _classes,
+    _pendulum,
     _scalars,
     _tags,
     embed,
@@ -154,7 +155,7 @@ class Encoder:
         except Unsupported as error:
             # What Airflow's form would change (a dataclass inside another, say) ours keeps.
             try:
-                tag = _classes.tag_fields(value)
+                tag = _pendulum.tag(value) or _classes.tag_fields(value)
             except Unsupported as ours:
                 raise self._blame(value, error if self._leaf is not None else ours) from None
             if tag is None:
@@ -245,6 +246,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
     **_tags.DECODERS,
     **_scalars.DECODERS,
     **_classes.DECODERS,
+    **_pendulum.DECODERS,
 }
 
 
