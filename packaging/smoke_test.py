@@ -30,10 +30,13 @@ def main() -> None:
     print(f"import airfreight: {milliseconds_since(start)}")
     assert "airfreight._core" not in sys.modules, "import airfreight loads the native core"
     start = time.perf_counter()
-    from airfreight import _core, errors
+    from airfreight import _core, _json, errors
 
     print(f"load of the native core: {milliseconds_since(start)}")
     assert _core.version() == airfreight.__version__, (_core.version(), airfreight.__version__)
+
+    kind, segments = _json.encode({"n": [1, 2.5, "é", None]})
+    assert (kind, _json.decode(b"".join(segments))) == (3, {"n": [1, 2.5, "é", None]}), segments
 
     with tempfile.TemporaryDirectory() as folder:
         settings: dict[str, str] = {}

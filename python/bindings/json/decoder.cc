@@ -1,6 +1,5 @@
 #include "decoder.h"
 
-#include <array>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
@@ -67,10 +66,28 @@ class Texts {
   std::vector<Entry> entries_;
 };
 
+// Keeps the garbage collector from looking at all that was made again and again: nothing of it is
+// garbage. It is the whole process's, and so at rest only while the GIL is held.
+class CollectorAtRest {
+ public:
+  CollectorAtRest() { Rest(); }
+  CollectorAtRest(const CollectorAtRest&) = delete;
+  CollectorAtRest& operator=(const CollectorAtRest&) = delete;
+  ~CollectorAtRest() { Wake(); }
+
+  void Rest() { was_on_ = PyGC_Disable() != 0; }
+  void Wake() {
+    if (was_on_) PyGC_Enable();
+  }
+
+ private:
+  bool was_on_ = false;
+};
+
 // Makes the objects. All of its functions return false when an exception was raised.
 class Maker {
  public:
-  explicit Maker(PyObject* untag) : untag_(untag) {}
+  Maker(PyObject* untag, CollectorAtRest& collector) : untag_(untag), collector_(collector) {}
   Maker(const Maker&) = delete;
   Maker& operator=(const Maker&) = delete;
   ~Maker() {
@@ -87,6 +104,9 @@ class Maker {
   bool BeginObject() { return Begin(); }
   bool EndArray();
   bool EndObject();
+
+  // Whether the last exception is that a text is not UTF-8.
+  bool met_bad_text() const { return bad_text_; }
 
   // The value, after all was read.
   PyObject* Take() {
@@ -114,6 +134,8 @@ class Maker {
     return Push(std::move(container));
   }
   PyObject* const untag_;
+  CollectorAtRest& collector_;
+  bool bad_text_ = false;
   Texts texts_;
   // What was made and has no container yet; of an object its names and values by turns.
   std::vector<PyObject*> objects_;
@@ -148,9 +170,11 @@ bool Maker::String(const JsonText& text) {
   if (text.ascii && !text.copied && text.utf8.size() <= Texts::kLongest) {
     return Push(texts_.Get(text.utf8));
   }
-  return Push(
+  Ref made =
       Ref::Own(PyUnicode_DecodeUTF8(text.utf8.data(), static_cast<Py_ssize_t>(text.utf8.size()),
-                                    text.surrogates ? "surrogatepass" : nullptr)));
+                                    text.surrogates ? "surrogatepass" : nullptr));
+  bad_text_ = !made && PyErr_ExceptionMatches(PyExc_UnicodeDecodeError) != 0;
+  return Push(std::move(made));
 }
 
 bool Maker::EndArray() {
@@ -176,36 +200,25 @@ bool Maker::EndObject() {
     if (PyDict_SetItem(dict.get(), objects_[i], objects_[i + 1]) != 0) return false;
   }
   if (untag_ != nullptr && PyDict_Size(dict.get()) == 1 && IsTag(objects_[start])) {
+    collector_.Wake();  // Code of Python: it may let other threads go on.
     dict = Untag(untag_, objects_[start], objects_.back());
+    collector_.Rest();
   }
   return Close(start, std::move(dict));
 }
 
-class CollectorAtRest {
- public:
-  CollectorAtRest() : was_on_(PyGC_Disable() != 0) {}
-  CollectorAtRest(const CollectorAtRest&) = delete;
-  CollectorAtRest& operator=(const CollectorAtRest&) = delete;
-  ~CollectorAtRest() {
-    if (was_on_) PyGC_Enable();
-  }
-
- private:
-  const bool was_on_;
-};
-
 }  // namespace
 
 PyObject* Decode(std::string_view text, PyObject* untag) {
-  const CollectorAtRest at_rest;
-  Maker maker(untag);
+  CollectorAtRest collector;
+  Maker maker(untag, collector);
   JsonReader<Maker> reader(text, maker);
   if (reader.Read()) return maker.Take();
   if (reader.error() != nullptr) {
     return PyErr_Format(PyExc_ValueError, "not JSON: %s at byte %zu", reader.error(),
                         reader.offset());
   }
-  if (PyErr_ExceptionMatches(PyExc_UnicodeDecodeError) != 0) {
+  if (maker.met_bad_text()) {
     // Its own position is one within the string.
     PyErr_Format(PyExc_ValueError, "not JSON: the string that ends at byte %zu is not UTF-8",
                  reader.offset());

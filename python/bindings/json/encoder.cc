@@ -17,10 +17,11 @@ class Encoder {
 
   explicit Encoder(Mode mode) : mode_(mode) {}
 
-  // Whether the value could be written. Leaves no exception.
+  // Whether the value could be written. Leaves no exception but those of Segments.
   bool Write(PyObject* value);
 
   int kind() const { return kind_; }
+  bool failed() const { return out_.failed(); }
   Ref Finish() { return out_.Finish(); }
 
  private:
@@ -45,6 +46,7 @@ class Encoder {
 };
 
 bool Encoder::Write(PyObject* value) {
+  if (out_.failed()) return false;
   if (IsExactly(value, PyUnicode_Type)) return WriteText(value);
   if (IsExactly(value, PyLong_Type)) return WriteInteger(value);
   if (IsExactly(value, PyFloat_Type)) return WriteDouble(value);
@@ -103,14 +105,15 @@ bool Encoder::WriteDouble(PyObject* value) {
   return true;
 }
 
-// No code of Python runs while these look at what they hold: it stays what it is.
+// Handlers of signals may run meanwhile, and change any list or dict: what is looked at is held,
+// and sizes are asked for again.
 
 bool Encoder::WriteList(PyObject* list) {
-  const Py_ssize_t size = PyList_Size(list);
   out_.Append("[");
-  for (Py_ssize_t i = 0; i < size; ++i) {
+  for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
     if (i > 0) out_.Append(",");
-    if (!Write(PyList_GetItem(list, i))) return false;
+    const Ref item = Ref::Borrow(PyList_GetItem(list, i));
+    if (!Write(item.get())) return false;
   }
   out_.Append("]");
   return true;
@@ -128,21 +131,29 @@ bool Encoder::WriteTuple(PyObject* tuple) {
 }
 
 bool Encoder::WriteDict(PyObject* dict) {
+  const Py_ssize_t size = PyDict_Size(dict);
   Py_ssize_t position = 0;
-  PyObject* key = nullptr;
-  PyObject* item = nullptr;
+  PyObject* next_key = nullptr;
+  PyObject* next_item = nullptr;
   bool first = true;
   out_.Append("{");
-  while (PyDict_Next(dict, &position, &key, &item) != 0) {
-    if (!IsExactly(key, PyUnicode_Type)) return false;
-    const Utf8 text(key);
+  while (PyDict_Next(dict, &position, &next_key, &next_item) != 0) {
+    if (out_.failed()) return false;
+    const Ref key = Ref::Borrow(next_key);
+    const Ref item = Ref::Borrow(next_item);
+    if (!IsExactly(key.get(), PyUnicode_Type)) return false;
+    const Utf8 text(key.get());
     if (!text.good()) return false;
     if (mode_ == Mode::kPlain && (!text.plain() || IsMarker(text.view()))) return false;
     if (!first) out_.Append(",");
     first = false;
     SpellText(text.view(), &out_);
     out_.Append(":");
-    if (!Write(item)) return false;
+    if (!Write(item.get())) return false;
+    if (PyDict_Size(dict) != size) {
+      PyErr_SetString(PyExc_RuntimeError, "dictionary changed size while it was encoded");
+      return false;
+    }
   }
   out_.Append("}");
   return true;
@@ -152,7 +163,11 @@ bool Encoder::WriteDict(PyObject* dict) {
 
 PyObject* Encode(PyObject* value) {
   Encoder encoder(Encoder::Mode::kPlain);
-  if (!encoder.Write(value)) Py_RETURN_NONE;
+  if (!encoder.Write(value)) {
+    if (encoder.failed()) return encoder.Finish().release();
+    if (PyErr_Occurred() != nullptr) return nullptr;
+    Py_RETURN_NONE;
+  }
   const Ref segments = encoder.Finish();
   return segments ? Py_BuildValue("(iO)", encoder.kind(), segments.get()) : nullptr;
 }
@@ -160,7 +175,8 @@ PyObject* Encode(PyObject* value) {
 PyObject* Dump(PyObject* value) {
   Encoder encoder(Encoder::Mode::kAny);
   if (!encoder.Write(value)) {
-    PyErr_SetString(PyExc_TypeError, "not JSON");
+    if (encoder.failed()) return encoder.Finish().release();
+    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_TypeError, "not JSON");
     return nullptr;
   }
   return encoder.Finish().release();

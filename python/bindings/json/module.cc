@@ -54,6 +54,9 @@ PyObject* DecodeCall(PyObject* /*module*/, PyObject* arguments) {
   PyObject* data = nullptr;
   PyObject* untag = Py_None;
   if (PyArg_ParseTuple(arguments, "O|O:decode", &data, &untag) == 0) return nullptr;
+  if (PyBytes_Check(data) == 0 && PyByteArray_Check(data) == 0 && PyMemoryView_Check(data) == 0) {
+    return PyErr_Format(PyExc_TypeError, "JSON text is bytes, a bytearray or a memoryview");
+  }
   // The limited API of 3.10 has no buffers: other memory than that of `bytes` is copied.
   const Ref bytes =
       PyBytes_CheckExact(data) != 0 ? Ref::Borrow(data) : Ref::Own(PyBytes_FromObject(data));

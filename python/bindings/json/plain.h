@@ -39,7 +39,8 @@ inline bool IsMarker(std::string_view key) {
 /// The UTF-8 form of a `str`, for as long as this and the `str` live.
 class Utf8 {
  public:
-  /// Without an exception when there is no such form (a lone surrogate), or no memory for it.
+  /// Without an exception when there is no such form (a lone surrogate); with one, and not good,
+  /// when memory ran out.
   explicit Utf8(PyObject* text) {
     Py_ssize_t size = 0;
     const char* data = nullptr;
@@ -53,7 +54,7 @@ class Utf8 {
       data = PyUnicode_AsUTF8AndSize(text, &size);
     }
     if (data == nullptr) {
-      PyErr_Clear();
+      if (PyErr_ExceptionMatches(PyExc_UnicodeEncodeError) != 0) PyErr_Clear();
       return;
     }
     view_ = {data, static_cast<size_t>(size)};
@@ -67,9 +68,10 @@ class Utf8 {
   std::string_view view() const { return view_; }
 
  private:
-  // Of a text that is not ASCII Python keeps the UTF-8 form for as long as the text lives. From
-  // this length on it is worth a call to learn whether that would be so.
-  static constexpr Py_ssize_t kLong = 4096;
+  // Of a text that is not ASCII Python keeps the UTF-8 form for as long as the text lives: a value
+  // of long texts would take twice its memory after it was pushed. From this length on it is worth
+  // a call to learn whether that would be so.
+  static constexpr Py_ssize_t kLong = 32;
 
   static bool IsAscii(PyObject* text) {
     const Ref answer = Ref::Own(PyObject_CallMethod(text, "isascii", nullptr));

@@ -15,7 +15,8 @@ namespace airfreight::json {
 /// Text that grows: gathered in memory that stays in the processor's cache, and cut into `bytes`.
 ///
 /// Threads: one, with the GIL. Ownership: of all segments until `Finish`. Errors: want of memory,
-/// which `Finish` tells.
+/// or what a handler of a signal raised;
+/// `Finish` tells. Python code may run, in such handlers, whenever a segment is full.
 class Segments {
  public:
   /// A segment. What a store is sent at once is larger; what fits into a cache near the processor
@@ -35,9 +36,14 @@ class Segments {
 
   /// The segments as a list of `bytes`; nothing, and an exception, when memory ran out.
   Ref Finish() {
-    if (used() > 0 || size() == 0) Cut();
-    return failed_ ? (PyErr_NoMemory(), Ref()) : std::move(list_);
+    if (!failed_ && (used() > 0 || size() == 0)) Cut();
+    if (!failed_) return std::move(list_);
+    if (PyErr_Occurred() == nullptr) PyErr_NoMemory();
+    return {};
   }
+
+  /// Whether memory ran out, or a handler of a signal raised, whose exception is set then.
+  bool failed() const { return failed_; }
 
  private:
   size_t room() const { return static_cast<size_t>(end_ - at_); }
@@ -57,7 +63,7 @@ class Segments {
   bool MakeRoom(size_t wanted) {
     if (failed_) return false;
     const size_t now = used();
-    if (now == kSize) return Cut();
+    if (now == kSize) return Cut() && CheckSignals();
     size_t capacity = now == 0 ? 1024 : now * 4;
     if (capacity < now + wanted) capacity = now + wanted;
     if (capacity > kSize) capacity = kSize;
@@ -79,6 +85,14 @@ class Segments {
     cut_ += used();
     at_ = buffer_.get();
     return true;
+  }
+
+  // `execution_timeout` and SIGTERM end a task in the middle of a large value too.
+  bool CheckSignals() {
+    if (PyErr_CheckSignals() == 0) return true;
+    failed_ = true;
+    at_ = end_ = buffer_.get();
+    return false;
   }
 
   bool Fail() {

@@ -78,10 +78,11 @@ class Tagger {
 
 Ref Tagger::Form(PyObject* value) {
   if (StandsForItself(value)) return Ref::Borrow(value);
+  if (PyErr_Occurred() != nullptr) return {};
   const bool list = IsExactly(value, PyList_Type);
-  if (depth_ >= kMaxDepth || (!list && !(IsExactly(value, PyDict_Type) && IsPlainDict(value)))) {
-    return Tag(value);
-  }
+  const bool dict = !list && IsExactly(value, PyDict_Type) && IsPlainDict(value);
+  if (PyErr_Occurred() != nullptr) return {};
+  if (depth_ >= kMaxDepth || (!list && !dict)) return Tag(value);
   Descend();
   Ref form = list ? List(value) : Dict(value, kItems);
   --depth_;
@@ -108,10 +109,11 @@ bool Tagger::StandsForItself(PyObject* value) {
 bool Tagger::IsPlainDict(PyObject* dict) {
   const bool single = PyDict_Size(dict) == 1;
   Py_ssize_t position = 0;
-  PyObject* key = nullptr;
-  while (PyDict_Next(dict, &position, &key, nullptr) != 0) {
-    if (!IsExactly(key, PyUnicode_Type)) return false;
-    const Utf8 text(key);
+  PyObject* next = nullptr;
+  while (PyDict_Next(dict, &position, &next, nullptr) != 0) {
+    const Ref key = Ref::Borrow(next);
+    if (!IsExactly(key.get(), PyUnicode_Type)) return false;
+    const Utf8 text(key.get());
     if (!text.plain() || IsMarker(text.view())) return false;
     if (single && text.view().starts_with('~')) return false;
   }
@@ -203,6 +205,10 @@ Ref Tagger::Tag(PyObject* value) {
     return {};
   }
   if (PyArg_ParseTuple(tag.get(), "OOi|O", &name, &content, &holds, &head) == 0) return {};
+  if (!IsTag(name) || !Utf8(name).plain()) {
+    PyErr_SetString(PyExc_TypeError, "a tag's name is plain text that begins with ~");
+    return {};
+  }
   Descend();
   if (head != nullptr) Descend();
   Ref form;

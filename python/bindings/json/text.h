@@ -5,7 +5,6 @@
 /// it.
 
 #include <array>
-#include <cassert>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
