@@ -188,6 +188,30 @@ def test_types_of_c_that_have_the_same_bytes_are_told_apart(
     assert back.dtype.char == array.dtype.char
 
 
+@pytest.mark.parametrize("dtype", ["U0", "S0", "V0"])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_items_of_no_bytes_keep_their_type_and_order(box: Box, dtype: str, order: Any) -> None:
+    for value in (
+        np.ndarray((3,), dtype),
+        np.ndarray((2, 3), dtype, order=order),
+        np.zeros(3, [("a", dtype), ("b", "i4")])["a"],
+    ):
+        back = box.through(value)
+        assert_same(value, back)
+        assert back.dtype == dtype
+
+
+def test_an_array_that_contains_itself_and_a_released_view_are_refused(box: Box) -> None:
+    array = np.empty(1, object)
+    array[0] = [array]
+    with pytest.raises(TypeError, match=r"^value\[0\]"):
+        box.push(array)
+    view = memoryview(b"a")
+    view.release()  # As one is whose buffer is given back.
+    with pytest.raises(TypeError, match="released"):
+        box.push(view)
+
+
 def test_what_lies_under_a_mask_and_the_fields_of_a_packed_array_are_read_by_numpy(
     box: Box,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import decimal
 from typing import Any
 
 import numpy as np
@@ -94,3 +95,10 @@ def test_an_array_of_another_library_is_refused_with_the_conversion(box: Box) ->
     array = Theirs(np.array([1]), np.array([False]))
     with pytest.raises(TypeError, match=r"value: .*Theirs.* is no pandas\.array.*to_numpy"):
         box.push(array)
+
+
+def test_an_array_of_objects_whose_comparison_raises_comes_back(box: Box) -> None:
+    value = pd.Series([decimal.Decimal("sNaN")], dtype=object).array
+    back = box.through(value)
+    assert type(back) is type(value)
+    assert back._ndarray[0].as_tuple() == value._ndarray[0].as_tuple()

@@ -72,6 +72,11 @@ class _Packer:
         for number, item in enumerate(flat):
             try:
                 cells.append(encoder.encode(item))
+            except RecursionError:
+                raise TypeError(
+                    f"{place}: this numpy array contains itself, or lies too deep in others: take "
+                    "it out of itself"
+                ) from None
             except document.Unsupported as error:
                 at = ", ".join(map(str, np.unravel_index(number, value.shape) or ("()",)))
                 error.within(f"{place.removeprefix('value')}[{at}]")
@@ -123,7 +128,7 @@ class _Unpacker:
             for number, item in enumerate(items):
                 flat[number] = item
             return _shaped(flat, shape, order)
-        return np.zeros(shape, dtype, order)
+        return np.ndarray(shape, dtype, order=order)  # Items of no bytes.
 
     def _documents(self, name: str) -> list[Any]:
         items: list[Any] = document.decode(self._members[name])

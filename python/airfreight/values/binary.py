@@ -62,7 +62,10 @@ class _MemoryViewCodec:
             from airfreight.values import _container
 
         flat: memoryview | bytes
-        shape = value.shape or ()
+        try:
+            shape = value.shape or ()
+        except ValueError as error:  # It was released.
+            raise TypeError(f"value: {error}: push the bytes before, or a copy of them") from None
         try:
             if value.shape == (0,):  # Which `cast` does not take.
                 flat = b""

@@ -87,6 +87,8 @@ def to_npy(value: np.ndarray[Any, Any]) -> list[Any] | None:
         flat, fortran = value, False
     elif value.flags.f_contiguous:
         flat, fortran = value.T, True
+    elif not value.nbytes:  # numpy's copies make one character of none.
+        flat, fortran = value, False
     else:
         flat, fortran = np.ascontiguousarray(value), False
     header = _header(
@@ -147,7 +149,8 @@ def from_npy(data: memoryview) -> Any:
         )
     order: Any = "F" if fortran else "C"
     if count * dtype.itemsize == 0:
-        array: Any = np.empty(shape, dtype=dtype, order=order)
+        # (`numpy.empty` makes items of one character where they have none.)
+        array: Any = np.ndarray(shape, dtype=dtype, order=order)
     else:
         array = np.ndarray(shape, dtype=dtype, buffer=data, offset=start, order=order)
     return array

@@ -96,7 +96,7 @@ def _array_to_frame(array: Any) -> pd.DataFrame:
     if getattr(array, "freq", None) is not None and not isinstance(array, pd.arrays.PeriodArray):
         return pd.DataFrame(index=pd.Index(array))  # A column has no frequency.
     if type(array).__name__ in ("NumpyExtensionArray", "PandasArray"):
-        array = array.to_numpy()
+        array = array._ndarray  # (`to_numpy` asks each cell whether it is missing.)
     # The dtype is said, because pandas guesses one from objects.
     return _series_to_frame(pd.Series(array, dtype=array.dtype, copy=False))
 
