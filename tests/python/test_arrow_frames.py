@@ -222,7 +222,8 @@ def test_a_file_without_our_entry_is_an_error() -> None:
 
 
 def test_polars_reads_it() -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     for compression in CODECS:
         frame = large(2_000)
         found = polars.read_ipc(io.BytesIO(encoded(frame, compression)))

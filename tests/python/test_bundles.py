@@ -213,12 +213,9 @@ def test_a_value_that_contains_itself_is_refused(box: Box) -> None:
 # Tools.
 
 
-@pytest.mark.parametrize(
-    "tool", [["unzip", "-tqq"], ["bsdtar", "-tf"], ["7z", "t"]], ids=lambda t: t[0]
-)
-def test_ordinary_tools_open_it(box: Box, tmp_path: Path, tool: list[str]) -> None:
-    if shutil.which(tool[0]) is None:
-        pytest.skip(f"there is no {tool[0]} here")
+@pytest.mark.parametrize("tool", [["unzip", "-tqq"], ["bsdtar", "-tf"]], ids=lambda t: t[0])
+def test_ordinary_tools_open_it(box: Box, tool: list[str]) -> None:
+    assert shutil.which(tool[0]), f"{tool[0]} is missing: apt install unzip libarchive-tools"
     row = box.push({"train": frame(300_000), "ä/ö": array(), "empty": array(0), 5: array(2000)})
     found = subprocess.run([*tool, str(box.file(row))], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout + found.stderr

@@ -226,7 +226,8 @@ def test_the_same_frame_gives_the_same_file() -> None:
 
 
 def test_polars_reads_every_encoding() -> None:
-    polars = pytest.importorskip("polars")
+    import polars
+
     value = frame()
     found = polars.read_parquet(io.BytesIO(file_of(value)))
     for name in value.columns:
@@ -234,7 +235,8 @@ def test_polars_reads_every_encoding() -> None:
 
 
 def test_duckdb_reads_every_encoding(tmp_path: Any) -> None:
-    duckdb = pytest.importorskip("duckdb")
+    import duckdb
+
     value = frame()
     (tmp_path / "frame.parquet").write_bytes(file_of(value))
     rows = duckdb.sql(f"select * from read_parquet('{tmp_path / 'frame.parquet'}')").fetchall()

@@ -192,7 +192,8 @@ def test_the_payload_of_a_nan_does_not_count() -> None:
 
 
 def test_polars_frames_are_compared_by_schema_and_cells() -> None:
-    pl = pytest.importorskip("polars")
+    import polars as pl
+
     assert_same(pl.DataFrame({"a": [1, None]}), pl.DataFrame({"a": [1, None]}))
     for other in ({"a": [1.0, None]}, {"b": [1, None]}, {"a": [1, 0]}, {"a": [1]}):
         assert difference(pl.DataFrame({"a": [1, None]}), pl.DataFrame(other)) is not None
