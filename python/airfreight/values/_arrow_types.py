@@ -9,6 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
+from airfreight.errors import UnsupportedError
+from airfreight.values._objects import Refused
+from airfreight.values.arrow_ import names_in
+
 #: Types that the first version of the format knew, by their names.
 _NAMED = {
     str(kind): kind
@@ -32,7 +36,14 @@ def plan(chunks: pa.ChunkedArray) -> tuple[dict[str, Any], pa.DataType]:
     if _NAMED.get(name) == kind:
         return {"kind": "arrow", "type": name}, kind
     # (A list has the name of its field, which casts and comparisons leave out.)
-    spec = {"type": name, "schema": _pack_type(kind)}
+    spec: dict[str, Any] = {"type": name, "schema": _pack_type(kind)}
+    if not same_type(back := _unpack_type(spec["schema"]), kind):
+        raise Refused(
+            f"its type {name} would come back as {back}: register its extension type with "
+            "pyarrow.register_extension_type, or convert it with .astype(…)"
+        )
+    if names := list(names_in(kind)):
+        spec["extensions"] = names
     if is_.is_timestamp(kind) and kind.unit == "s":
         kept = _fits_milliseconds(chunks)
     else:
@@ -60,6 +71,12 @@ def to_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any], start: int, stop: in
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> pa.ChunkedArray:
     """The inverse of `to_arrow`, for all rows of a column."""
     kind = _unpack_type(spec["schema"]) if "schema" in spec else _named(spec["type"])
+    if (wanted := spec.get("extensions", [])) and wanted != list(names_in(kind)):
+        raise UnsupportedError(
+            f"a column has the Arrow extension type {', '.join(map(repr, wanted))}, which is not "
+            "registered in this process: import the package that registers it, or call "
+            "pyarrow.register_extension_type, before the value is pulled."
+        )
     if spec["kind"] == "arrow":
         return chunks if same_type(chunks.type, kind) else _retyped(chunks, kind)
     parts: list[pa.Array] = []
@@ -113,7 +130,9 @@ def _is_kept(kind: pa.DataType) -> bool:
         return bool(kind.unit == "ms")
     if is_.is_decimal128(kind) or is_.is_decimal256(kind):
         return bool(0 <= kind.scale <= kind.precision)
-    if is_.is_time64(kind) or is_.is_fixed_size_binary(kind):
+    if is_.is_fixed_size_binary(kind):
+        return bool(kind.byte_width > 0)
+    if is_.is_time64(kind):
         return True
     if is_.is_list(kind) or is_.is_large_list(kind):
         return _is_kept(kind.value_type)

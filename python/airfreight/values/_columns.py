@@ -18,6 +18,7 @@ import pyarrow as pa
 from airfreight._imports import loading
 from airfreight.errors import UnsupportedError
 from airfreight.values import _arrow_types, _objects, document
+from airfreight.values._freqs import pack_freq, same_freq, set_freq, unpack_freq
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ _FIRST_KINDS = frozenset(
 _FIRST_OBJECTS = frozenset(
     ("bool", "bytes", "date", "decimal", "float", "int", "null", "string", "time")
 )
+#: Members of a spec that version 1 does not know.
+_LATER_MEMBERS = frozenset(("documents", "freq", "freqs", "schema", "ticks"))
 
 #: Bytes of labels or categories from which on they are compressed.
 _WORTH_COMPRESSING = 4096
@@ -85,9 +88,9 @@ def version(spec: dict[str, Any]) -> int:
     if kind == "categorical":
         labels = spec["categories"].get("arrays", ())
         return max((version(one["spec"]) for one in labels if "spec" in one), default=1)
-    if kind == "interval":
+    if kind == "interval" and "freqs" not in spec:
         return version(spec["ends"])
-    first = kind in _FIRST_KINDS and not {"documents", "schema", "ticks"} & spec.keys()
+    first = kind in _FIRST_KINDS and not _LATER_MEMBERS & spec.keys()
     return 1 if first and (kind != "object" or spec["arrow"] in _FIRST_OBJECTS) else 2
 
 
@@ -147,8 +150,8 @@ def make_column(
         )
     if isinstance(dtype, pd.PeriodDtype):
         spec["kind"] = "period"
-        if pd.api.types.pandas_dtype(str(dtype)) != dtype:
-            raise Refused(f"its dtype {dtype} has a frequency that its name does not tell")
+        if not same_freq(pd.api.types.pandas_dtype(str(dtype)).freq, dtype.freq):
+            spec["freq"] = pack_freq(dtype.freq, options)
         return Column(spec, pa.int64(), series.array.asi8, 8)
     if isinstance(dtype, pd.IntervalDtype):
         spec["kind"] = "interval"
@@ -158,9 +161,13 @@ def make_column(
         if ends[0].spec != ends[1].spec:  # One of them is beyond what the other's type holds.
             ends = [_ticks(ends[0], left), _ticks(ends[1], right)]
         spec["ends"] = ends[0].spec
+        freqs = [getattr(end, "freq", None) for end in (left, right)]
+        if isinstance(left, (pd.DatetimeIndex, pd.TimedeltaIndex)) and any(freqs):
+            spec["freqs"] = [freq and pack_freq(freq, options) for freq in freqs]
         struct = pa.struct([("left", ends[0].type), ("right", ends[1].type)])
         return Column(spec, struct, ends, 2 * ends[0].row_bytes, dictionary=False)
     if isinstance(dtype, pd.ArrowDtype):
+        # (To make a chunked array of one again loses what types are not registered.)
         chunks = series.array.__arrow_array__()
         if not isinstance(chunks, pa.ChunkedArray):
             chunks = pa.chunked_array([chunks])
@@ -220,7 +227,10 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     if kind == "ticks":
         return _times_from(chunks, np.dtype(spec["dtype"]))
     if kind == "period":
-        dtype = pd.api.types.pandas_dtype(spec["dtype"])
+        if "freq" in spec:
+            dtype: Any = pd.PeriodDtype(unpack_freq(spec["freq"]))
+        else:
+            dtype = pd.api.types.pandas_dtype(spec["dtype"])
         ordinals = chunks.fill_null(_NO_TIME)
         return pd.arrays.PeriodArray(_numpy_from(ordinals, np.dtype("i8")), dtype=dtype)
     if kind == "categorical":
@@ -240,11 +250,15 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         return dtype.construct_array_type()(data, mask)
     if kind == "interval":
         left, right = (from_arrow(_field(chunks, end), spec["ends"]) for end in ("left", "right"))
-        return pd.arrays.IntervalArray.from_arrays(left, right, closed=spec["closed"])
+        array = pd.arrays.IntervalArray.from_arrays(left, right, closed=spec["closed"])
+        for end, freq in zip((array.left, array.right), spec.get("freqs", ()), strict=False):
+            if freq is not None:
+                set_freq(end, unpack_freq(freq))
+        return array
     if kind in ("arrow", "ipc"):
         return pd.arrays.ArrowExtensionArray(_arrow_types.from_arrow(chunks, spec))
     if kind == "complex":
-        array: Any = np.empty(len(chunks), dtype=spec["dtype"])
+        array = np.empty(len(chunks), dtype=spec["dtype"])
         for part in ("real", "imag"):
             ends = _numpy_from(_field(chunks, part), getattr(array, part).dtype)
             setattr(array, part, ends)
@@ -323,7 +337,8 @@ def _raw_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
             f"{spec['mantissa']} bits; here they have {np.finfo(dtype).nmant}."
         )
     raw = b"".join(b"".join(chunk.to_pylist()) for chunk in chunks.chunks)
-    return np.frombuffer(bytearray(raw), dtype=dtype)
+    # They lie in the order of the machine that wrote them, whatever the dtype's is.
+    return np.frombuffer(bytearray(raw), dtype=dtype.newbyteorder("=")).astype(dtype, copy=False)
 
 
 def _times_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:

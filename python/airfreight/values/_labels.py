@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from airfreight.values import _columns, document
+from airfreight.values import _columns, _objects, document
 from airfreight.values._columns import (
     from_arrow,
     from_base64,
@@ -16,6 +17,7 @@ from airfreight.values._columns import (
     to_arrow,
     to_base64,
 )
+from airfreight.values._freqs import pack_freq, set_freq, unpack_freq
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
 
     from airfreight.values import Options
 
-#: Labels that a level may have beyond those that rows use: a small part of a huge frame should not
-#: carry all labels of that.
-_MAX_SPARE_LABELS = 1 << 16
+#: Bytes that the labels of a level may take most of which no row uses: a small part of a huge frame
+#: should not carry all labels of that.
+_MAX_SPARE_BYTES = 64 << 20
 
 
 def pack_index(
@@ -56,7 +58,7 @@ def pack_index(
         packed["arrays"] = [_labels(index, options)]
     freq = getattr(index, "freq", None)
     if freq is not None and isinstance(index, (pd.DatetimeIndex, pd.TimedeltaIndex)):
-        packed["freq"] = _freq(freq, options)
+        packed["freq"] = pack_freq(freq, options)
     if inline:
         back = unpack_index(packed, None)
         if not _is_equal(back, index) or _dtypes(back) != _dtypes(index):
@@ -78,7 +80,7 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
     # The dtype is said, because pandas guesses one from objects.
     index = pd.Index(array, dtype=array.dtype, name=names[0], tupleize_cols=False)
     if "freq" in packed:
-        index.freq = _unpack_freq(packed["freq"])
+        set_freq(index, unpack_freq(packed["freq"]))
     return index
 
 
@@ -98,9 +100,26 @@ def _level_labels(
 ) -> dict[str, Any] | None:
     """The labels of a level, if they are others than what pandas makes of those of the rows."""
     labels, codes = index.levels[level], np.asarray(index.codes[level])
-    if len(labels) > max(_MAX_SPARE_LABELS, 4 * len(codes)) or _is_made(labels, codes):
+    if _is_made(labels, codes):
         return None
-    return pack_index(labels.rename(None), options)
+    if not labels.is_unique:
+        raise Refused(
+            f"level {level} has a label twice, by which rows can't tell which of them is theirs; "
+            "make it anew with pd.MultiIndex.from_frame(index.to_frame())"
+        )
+    packed = pack_index(labels.rename(None), options)
+    if len(labels) > 4 * len(codes) and (size := _size(packed)) > _MAX_SPARE_BYTES:
+        raise Refused(
+            f"level {level} has {len(labels):,} labels, most of which no row uses, and which take "
+            f"{size:,} bytes; drop them with index.remove_unused_levels()"
+        )
+    return packed
+
+
+def _size(packed: Any) -> int:
+    """About how many bytes of the file's metadata labels take."""
+    arrays = packed.get("arrays", ())
+    return sum(len(json.dumps(labels)) for labels in arrays)
 
 
 def _is_made(labels: pd.Index[Any], codes: Any) -> bool:
@@ -112,7 +131,7 @@ def _is_made(labels: pd.Index[Any], codes: Any) -> bool:
     if labels.dtype == object and set(map(type, labels)) - {str}:
         return False
     try:
-        if not labels.is_monotonic_increasing:
+        if not (labels.is_monotonic_increasing and labels.is_unique):
             return False
     except (TypeError, NotImplementedError):
         return False
@@ -124,6 +143,11 @@ def _is_made(labels: pd.Index[Any], codes: Any) -> bool:
 def _unpack_levels(packed: dict[str, Any], arrays: Sequence[Any], names: Any) -> pd.MultiIndex:
     kept = packed.get("level_labels") or [None] * len(arrays)
     dtypes = packed.get("level_dtypes") or [None] * len(arrays)
+    # Objects stay such: pandas would look for a dtype of their own.
+    arrays = [
+        pd.Index(array, dtype=object, tupleize_cols=False) if array.dtype == object else array
+        for array in arrays
+    ]
     if any(kept):
         levels, codes = [], []
         for array, labels, dtype in zip(arrays, kept, dtypes, strict=True):
@@ -197,8 +221,10 @@ def _is_equal(one: pd.Index[Any], other: pd.Index[Any]) -> bool:
             and one.ordered is other.ordered
             and np.array_equal(one.codes, other.codes)
         )
-    # Objects come back as they were; a NaN inside one is not equal to itself.
-    return one.dtype == object or bool(one.equals(other))
+    # Objects and types of Arrow come back as they were; a NaN inside one is not equal to itself,
+    # and not all types of Arrow can be compared.
+    exact = one.dtype == object or isinstance(one.dtype, pd.ArrowDtype)
+    return exact or bool(one.equals(other))
 
 
 def _dtypes(index: pd.Index[Any]) -> list[Any]:
@@ -237,9 +263,7 @@ def _unlabels(packed: dict[str, Any]) -> Any:
                 text if isinstance(text, str) else None
                 for text in document.from_json(packed["objects"])
             ]
-            return from_arrow(
-                pa.chunked_array([pa.array(texts, pa.large_string())]), packed["spec"]
-            )
+            return _texts(texts, packed["spec"])
         labels = document.from_json(packed["objects"])
         array: Any = np.empty(len(labels), dtype=object)
         for position, label in enumerate(labels):  # One by one: tuples are labels, not rows.
@@ -248,46 +272,10 @@ def _unlabels(packed: dict[str, Any]) -> Any:
     return from_arrow(from_base64(packed["arrow"]), packed["spec"])
 
 
-# --- Frequencies ----------------------------------------------------------------------------------
-
-
-def _freq(freq: Any, options: Options | None) -> Any:
-    """The name of a frequency, or what makes it where the name does not tell it in full."""
-    text: str = freq.freqstr
+def _texts(texts: list[str | None], spec: dict[str, Any]) -> Any:
+    """Labels of a dtype of strings."""
     try:
-        if _same_freq(pd.tseries.frequencies.to_offset(text), freq):
-            return text
-    except ValueError:
-        pass
-    # A calendar is made of the other two.
-    kwds = {name: value for name, value in freq.kwds.items() if name != "calendar"}
-    try:
-        packed = {
-            "offset": type(freq).__name__,
-            "n": freq.n,
-            "normalize": freq.normalize,
-            "kwds": document.Encoder(options=options).encode(kwds),
-        }
-        same = _same_freq(_unpack_freq(packed), freq)
-    except (document.Unsupported, AttributeError, TypeError, ValueError):
-        same = False
-        packed = {}
-    if not same:
-        raise Refused(
-            f"its frequency {text} is one that its name does not tell in full; drop it with "
-            "index.freq = None"
-        )
-    return packed
-
-
-def _same_freq(one: Any, other: Any) -> bool:
-    same = type(one) is type(other) and one == other and one.normalize == other.normalize
-    return bool(same)
-
-
-def _unpack_freq(packed: Any) -> Any:
-    if isinstance(packed, str):
-        return pd.tseries.frequencies.to_offset(packed)
-    made = getattr(pd.offsets, packed["offset"])
-    assert issubclass(made, pd.offsets.BaseOffset), made
-    return made(n=packed["n"], normalize=packed["normalize"], **document.from_json(packed["kwds"]))
+        array = pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:  # One has a lone surrogate.
+        return from_arrow(_objects.documents(texts, None).values, spec | {"documents": True})
+    return from_arrow(pa.chunked_array([array]), spec)

@@ -161,23 +161,24 @@ def _changed(schema: pa.Schema, back: pa.Schema) -> str:
 
 def extension_names(schema: pa.Schema) -> list[str]:
     """The names of all extension types in a schema, in the order of its fields."""
-    return [name for field in schema for name in _names_in(field.type)]
+    return [name for field in schema for name in names_in(field.type)]
 
 
-def _names_in(kind: pa.DataType) -> Iterator[str]:
+def names_in(kind: pa.DataType) -> Iterator[str]:
+    """The names of all extension types in a type, in the order of its fields."""
     if isinstance(kind, pa.BaseExtensionType):
         yield kind.extension_name
-        yield from _names_in(kind.storage_type)
+        yield from names_in(kind.storage_type)
     elif pa.types.is_dictionary(kind):
-        yield from _names_in(kind.value_type)
+        yield from names_in(kind.value_type)
     elif pa.types.is_map(kind):
-        yield from _names_in(kind.key_type)
-        yield from _names_in(kind.item_type)
+        yield from names_in(kind.key_type)
+        yield from names_in(kind.item_type)
     elif pa.types.is_struct(kind) or pa.types.is_union(kind):
         for number in range(kind.num_fields):
-            yield from _names_in(kind.field(number).type)
+            yield from names_in(kind.field(number).type)
     elif pa.types.is_nested(kind) or hasattr(kind, "value_type"):  # Lists; run-end encoding.
-        yield from _names_in(kind.value_type)
+        yield from names_in(kind.value_type)
 
 
 def _unmarked(schema: pa.Schema) -> pa.Schema:

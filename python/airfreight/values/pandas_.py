@@ -9,6 +9,7 @@ are documents, one for each cell. What can't be kept exactly is refused.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from airfreight import values
-from airfreight.errors import InvalidError, NewerFormatError
+from airfreight.errors import Error, InvalidError, NewerFormatError
 from airfreight.values import DEFAULTS, Payload, _ipc, _parquet, document, human_bytes
 from airfreight.values._columns import (
     Column,
@@ -34,7 +35,7 @@ from airfreight.values._labels import version as labels_version
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from airfreight._core import Reader, Sink, Writer
     from airfreight.values import Form, NewSink, Options
@@ -53,6 +54,12 @@ CONTENT_TYPE = _parquet.CONTENT_TYPE
 VERSION = 2
 #: What Arrow raises of a cell that it can't hold.
 _CELL_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
+#: What else pandas and pyarrow raise of a column or labels.
+_PART_ERRORS = (*_CELL_ERRORS, ArithmeticError, AssertionError, AttributeError, NotImplementedError)
+#: Characters of a reason that an error shows: of a frame that holds itself it has no end.
+_SHOWN_TEXT = 1000
+#: What pandas raises of a label that is not there, or can't be one.
+_LABEL_ERRORS = (LookupError, TypeError, ValueError, pd.errors.InvalidIndexError)
 #: Labels that an error names.
 _SHOWN_LABELS = 20
 
@@ -99,7 +106,7 @@ def encode_frame(
             continue
         labels = [
             (_label(label), describe(column))
-            for label, column in zip(frame.columns, columns, strict=True)
+            for label, column in zip(_labels(frame), columns, strict=True)
         ]
         return sink, labels
 
@@ -197,16 +204,39 @@ def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame
 
 def _positions(labels: pd.Index[Any], wanted: Sequence[Any]) -> list[int]:
     """Where the wanted columns are: all that bear a label, in the order of asking."""
-    everywhere = np.arange(len(labels))
-    found: list[int] = []
-    for label in wanted:
-        try:
-            found += np.atleast_1d(everywhere[labels.get_loc(label)]).tolist()
-        except (LookupError, TypeError, ValueError, pd.errors.InvalidIndexError):
-            shown = ", ".join(repr(other) for other in labels[:_SHOWN_LABELS])
-            more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
-            raise InvalidError(f"the frame has no column {label!r}; it has {shown}{more}") from None
+    # As pandas finds them, in a frame whose cells are the positions.
+    everywhere = pd.DataFrame(np.arange(len(labels))[np.newaxis], columns=labels)
+    try:
+        found: list[int] = _selected(everywhere, wanted).iloc[0].tolist()
+    except _LABEL_ERRORS:
+        label = next((one for one in wanted if not _is_there(everywhere, one)), wanted[0])
+        shown = ", ".join(repr(other) for other in labels[:_SHOWN_LABELS])
+        more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+        raise InvalidError(f"the frame has no column {label!r}; it has {shown}{more}") from None
     return found
+
+
+def _selected(frame: pd.DataFrame, wanted: Sequence[Any]) -> pd.DataFrame:
+    if wanted and all(isinstance(label, (bool, np.bool_)) for label in wanted):
+        # To pandas a list of these is no labels, but tells which rows are taken.
+        at = [
+            position
+            for label in wanted
+            for position, other in enumerate(frame.columns)
+            if isinstance(other, (bool, np.bool_)) and other == label
+        ]
+        if set(wanted) - {frame.columns[position] for position in at}:
+            raise KeyError(wanted)
+        return frame.iloc[:, at]
+    return frame[list(wanted)]
+
+
+def _is_there(frame: pd.DataFrame, label: Any) -> bool:
+    try:
+        _selected(frame, [label])
+    except _LABEL_ERRORS:
+        return False
+    return True
 
 
 def _plan(
@@ -216,19 +246,22 @@ def _plan(
 
     `documents` are columns and levels of which Arrow can't hold a cell.
     """
+    try:
+        # First: pandas copies them with each column that is taken.
+        with _refusing("attrs"):
+            attrs = document.Encoder(options=options).encode(dict(frame.attrs))
+    except document.Unsupported as error:
+        raise TypeError(
+            f"value.attrs{_short(str(error.as_type_error()).removeprefix('value'))}"
+        ) from None
     columns = []
-    for position, label in enumerate(frame.columns):
-        try:
+    for position, label in enumerate(_labels(frame)):
+        with _refusing(what or f"column {_label(label)!r}"):
             series = frame.iloc[:, position]
             columns.append(make_column(series, options, documents=position in documents))
-        except Refused as error:
-            raise TypeError(f"value: {what or f'column {_label(label)!r}'}: {error}") from None
-    try:
+    with _refusing("the name" if what else "the column labels"):
         labels = pack_index(frame.columns, options)
-    except Refused as error:
-        place = "the name" if what else "the column labels"
-        raise TypeError(f"value: {place}: {error}") from None
-    try:
+    with _refusing("the index"):
         index = pack_index(frame.index, options, inline=False)
         index_columns = []
         if not index.get("range"):
@@ -241,12 +274,6 @@ def _plan(
                 )
                 for level in range(frame.index.nlevels)
             ]
-    except Refused as error:
-        raise TypeError(f"value: the index: {error}") from None
-    try:
-        attrs = document.Encoder(options=options).encode(dict(frame.attrs))
-    except document.Unsupported as error:
-        raise TypeError(f"value.attrs{str(error.as_type_error()).removeprefix('value')}") from None
     specs = [column.spec for column in columns]
     index_specs = [column.spec for column in index_columns]
     metadata = {
@@ -263,6 +290,29 @@ def _plan(
         "duplicate_labels": frame.flags.allows_duplicate_labels,
     }
     return columns, index_columns, metadata
+
+
+@contextlib.contextmanager
+def _refusing(place: str) -> Iterator[None]:
+    """Makes of what is raised of a part of a frame a TypeError that names it."""
+    try:
+        yield
+    except Refused as error:
+        raise TypeError(f"value: {place}: {_short(str(error))}") from None
+    except RecursionError:
+        raise TypeError(
+            f"value: {place}: it holds itself, or is nested too deep to be kept; take out what "
+            "leads back to the frame"
+        ) from None
+    except (Error, document.Unsupported):
+        raise
+    except _PART_ERRORS as error:
+        # Of pandas or pyarrow, for values that they themselves only half know.
+        text = _short(ascii(str(error))[1:-1])
+        raise TypeError(
+            f"value: {place}: can't be kept exactly ({type(error).__name__}: {text}); convert it "
+            "with .astype(…)"
+        ) from error
 
 
 def _write(
@@ -294,7 +344,7 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
         if may_be_documents(column):
             raise _NotKept from None
         count = frame.shape[1]
-        place = f"column {_label(frame.columns[position])!r}" if position < count else "the index"
+        place = f"column {_label(_labels(frame)[position])!r}" if position < count else "the index"
         raise TypeError(
             f"value: {place}: its values can't be kept in Parquet ({type(error).__name__})"
         ) from error
@@ -302,7 +352,7 @@ def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop:
 
 def _field_names(frame: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
     """Parquet's names: the labels where these are distinct texts, else numbers."""
-    labels = list(frame.columns)
+    labels = _labels(frame)
     plain = (
         all(type(label) is str and document.is_plain_text(label) for label in labels)
         and len(set(labels)) == len(labels)
@@ -312,11 +362,25 @@ def _field_names(frame: pd.DataFrame, columns: Sequence[Column]) -> list[str]:
     return names + [f"__index_level_{level}__" for level in range(len(columns) - len(labels))]
 
 
+def _labels(frame: pd.DataFrame) -> list[Any]:
+    """The labels of the columns as objects; their numbers where Python has no such objects."""
+    try:
+        return list(frame.columns)
+    except (*_CELL_ERRORS, NotImplementedError):
+        return list(range(frame.shape[1]))
+
+
 def _label(label: Any) -> str:
     text = str(label)
     if not text.isprintable():
         text = ascii(text)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def _short(reason: str) -> str:
+    if len(reason) <= _SHOWN_TEXT:
+        return reason
+    return f"{reason[: _SHOWN_TEXT // 2]} … {reason[-_SHOWN_TEXT // 2 :]}"
 
 
 def _form(options: Options) -> Form | None:
