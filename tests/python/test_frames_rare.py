@@ -21,7 +21,7 @@ OFFSETS = pd.offsets
 LONE = "\ud800"
 
 
-class Unregistered(pa.ExtensionType):
+class Unregistered(pa.ExtensionType):  # type: ignore[misc]
     """A type of Arrow that this process has not registered."""
 
     def __init__(self) -> None:
