@@ -250,6 +250,9 @@ def test_a_frame_that_holds_itself_is_refused(box: Box) -> None:
 def test_a_decimal_that_raises_when_it_is_compared_comes_back(box: Box) -> None:
     frame = pd.DataFrame({"a": objects(decimal.Decimal("sNaN"), 1)})
     assert str(box.through(frame)["a"][0]) == "sNaN"
+    back = box.through(frame["a"].array)
+    assert type(back) is type(frame["a"].array)
+    assert str(back[0]) == "sNaN"
 
 
 # --- Partial reads --------------------------------------------------------------------------------
