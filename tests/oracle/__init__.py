@@ -66,6 +66,9 @@ def difference(one: Any, other: Any, place: str = "value") -> str | None:
         return _moments(one, other, place)
     if isinstance(one, datetime.tzinfo):
         return zones(one, other, place)
+    if kind is memoryview:
+        looks = [(it.format, it.shape, it.readonly, it.tobytes()) for it in (one, other)]
+        return difference(looks[0], looks[1], place)
     if isinstance(one, (enum.Enum, pathlib.PurePath)):
         return None if one == other else _differ(one, other, place)
     return _containers(one, other, place)
@@ -172,7 +175,9 @@ def zones(one: Any, other: Any, place: str) -> str | None:
         return difference(one, other, place)
     name = getattr(one, "zone", None)
     if name is not None:
-        return None if name == other.zone else _differ(one, other, place)
+        bound = ("_utcoffset", "_dst", "_tzname")  # Which of the zone's offsets.
+        same = all(getattr(one, it, None) == getattr(other, it, None) for it in bound)
+        return None if same and name == other.zone else _differ(one, other, place)
     if type(one).__module__ == "pendulum.tz.timezone":  # Compared by identity.
         return difference(vars(one), vars(other), place)
     return None if one == other else _differ(one, other, place)
@@ -191,7 +196,7 @@ def _fields(value: Any) -> list[str]:
         names = list(type(value).__pydantic_fields__)
         if getattr(value, "__pydantic_extra__", None):
             names += ["__pydantic_extra__"]
-        names += ["__pydantic_fields_set__"]
+        names += ["__pydantic_fields_set__", "__pydantic_private__"]
     else:
         return []
     extra = [name for name in getattr(value, "__dict__", ()) if name not in names]

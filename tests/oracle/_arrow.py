@@ -58,6 +58,8 @@ def elements(one: Any, other: Any, place: str) -> str | None:
     if len(one) != len(other):
         return f"{place}: {len(one)} rows against {len(other)}"
     if isinstance(one, pa.ChunkedArray):
+        if not one.num_chunks and not other.num_chunks:
+            return None
         one = pa.concat_arrays(one.chunks) if one.num_chunks else pa.array([], one.type)
         other = pa.concat_arrays(other.chunks) if other.num_chunks else pa.array([], other.type)
     if pa.types.is_dictionary(one.type) and len(one):

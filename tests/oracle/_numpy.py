@@ -99,6 +99,8 @@ def _same_bits(one: Any, other: Any) -> Any:
         return missing | ((one == other) & (np.signbit(one) == np.signbit(other)))
     if kind in "mM":
         return one.view("i8") == other.view("i8")
+    if not one.size:
+        return np.ones(one.shape, bool)
     if kind == "V":
         whole = [np.frombuffer(it.tobytes(), dtype="u1") for it in (one, other)]
         return (whole[0] == whole[1]).reshape(*one.shape, -1).all(axis=-1)

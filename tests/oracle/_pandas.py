@@ -136,6 +136,10 @@ def arrays(one: Any, other: Any, place: str) -> str | None:
         kinds = [type(it.sp_index).__name__ for it in (one, other)]
         if kinds[0] != kinds[1]:
             return f"{place}: kind {kinds[0]} against {kinds[1]}"
+        if kinds[0] == "BlockIndex":
+            ours, theirs = ((it.sp_index.blocs, it.sp_index.blengths) for it in (one, other))
+            if found := difference(ours, theirs, f"{place}.sp_index"):
+                return found
         positions = [it.sp_index.to_int_index().indices for it in (one, other)]
         return difference(positions[0], positions[1], f"{place}.sp_index") or _unordered(
             np.asarray(one.sp_values), np.asarray(other.sp_values), f"{place}.sp_values"

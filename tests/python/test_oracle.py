@@ -9,6 +9,7 @@ import datetime
 import decimal
 import enum
 import fractions
+import importlib
 import zoneinfo
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -184,6 +185,26 @@ def test_attrs_and_flags_of_frames_and_series_count() -> None:
         assert difference(value, other) is None
         other.flags.allows_duplicate_labels = False
         assert "allows_duplicate_labels" in (difference(value, other) or "")
+
+
+def test_offsets_of_pytz_views_and_blocks_count() -> None:
+    pytz = pytest.importorskip("pytz")
+    berlin = pytz.timezone("Europe/Berlin")
+    summer = berlin.localize(datetime.datetime(2026, 7, 1))
+    assert "tzinfo" in (difference(summer, summer.replace(tzinfo=berlin)) or "")
+    assert difference(summer, copy.deepcopy(summer)) is None
+    assert difference(memoryview(b"a"), memoryview(b"a").cast("b")) is not None
+    assert difference(memoryview(b"a"), memoryview(bytearray(b"a"))) is not None
+    assert difference(memoryview(b"a"), memoryview(b"a")) is None
+    assert difference(np.zeros(0, "V5"), np.zeros(0, "V5")) is None
+    union = pa.sparse_union([pa.field("a", pa.int8())])
+    assert difference(pa.chunked_array([], union), pa.chunked_array([], union)) is None
+    sparse = importlib.import_module("pandas._libs.sparse")
+    ones, others = (
+        pd.arrays.SparseArray([1.0, 2.0], sparse_index=sparse.BlockIndex(2, *blocks))
+        for blocks in (([0], [2]), ([0, 1], [1, 1]))
+    )
+    assert difference(ones, others) is not None
 
 
 def test_the_payload_of_a_nan_does_not_count() -> None:
