@@ -59,7 +59,10 @@ _PART_ERRORS = (*_CELL_ERRORS, ArithmeticError, AssertionError, AttributeError, 
 #: Characters of a reason that an error shows: of a frame that holds itself it has no end.
 _SHOWN_TEXT = 1000
 #: What pandas raises of a label that is not there, or can't be one.
-_LABEL_ERRORS = (LookupError, TypeError, ValueError, pd.errors.InvalidIndexError)
+_LABEL_ERRORS = (
+    *(AssertionError, LookupError, TypeError, ValueError),
+    pd.errors.InvalidIndexError,
+)
 #: Labels that an error names.
 _SHOWN_LABELS = 20
 
