@@ -37,6 +37,9 @@ os.environ.update(
     AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"sqlite:///{_HOME}/airflow.db",
 )
 
+from tests.servers.counting_proxy import CountingProxy  # noqa: E402
+from tests.servers.versitygw import VersityGW  # noqa: E402
+
 import airfreight  # noqa: E402
 from airfreight import config, exchange, runtime  # noqa: E402
 
@@ -123,3 +126,31 @@ def box(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Box]:
 
 airflow_2 = pytest.mark.skipif(not exchange.ROWS_ARE_BYTES, reason="is about Airflow 2")
 airflow_3 = pytest.mark.skipif(exchange.ROWS_ARE_BYTES, reason="is about Airflow 3")
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[VersityGW]:
+    """A real S3 server with a bucket `bucket`, for the tests of one module."""
+    with VersityGW(bucket="bucket") as running:
+        yield running
+
+
+@pytest.fixture
+def proxy(server: VersityGW) -> Iterator[CountingProxy]:
+    """What counts the requests to it."""
+    with CountingProxy(server.endpoint) as running:
+        yield running
+
+
+@pytest.fixture
+def s3(box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch) -> Box:
+    """A backend that pushes to that server, through what counts."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+    box.set(
+        store="s3://bucket/xcom",
+        s3_endpoint_url=proxy.url,
+        s3_region="us-east-1",
+        s3_addressing_style="path",
+    )
+    return box

@@ -20,14 +20,14 @@ import pyarrow.parquet as pq
 import pytest
 from tests.oracle import assert_same, difference
 from tests.python.conftest import MANY, Box, stored
-from tests.servers.counting_proxy import CountingProxy
-from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight.values import DEFAULTS, _leaves, _names, _parquet, _zip, bundle, new_sink
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.servers.counting_proxy import CountingProxy
 
 GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "bundle" / "v1"
 ALL_GOLDEN = sorted(GOLDEN.glob("*.zip"))
@@ -715,31 +715,6 @@ def test_a_leaf_of_several_chunks_is_checked_by_chunk(
 
 
 # What is moved.
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VersityGW]:
-    with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
-        yield running
-
-
-@pytest.fixture
-def s3(box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch) -> Box:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
-    box.set(
-        store="s3://bucket/bundles",
-        s3_endpoint_url=proxy.url,
-        s3_region="us-east-1",
-        s3_addressing_style="path",
-    )
-    return box
 
 
 @pytest.mark.s3

@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from tests.python.conftest import RUN, Box, stored
-from tests.servers.counting_proxy import CountingProxy
-from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import _imports, connections, exchange, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from tests.servers.counting_proxy import CountingProxy
+    from tests.servers.versitygw import VersityGW
 
 pytestmark = [
     pytest.mark.s3,
@@ -64,18 +65,6 @@ def supervisor(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
     made = Supervisor()
     monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", made, raising=False)
     return made
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VersityGW]:
-    with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
-        yield running
 
 
 @pytest.fixture

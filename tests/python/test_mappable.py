@@ -16,8 +16,6 @@ import pandas as pd
 import pytest
 from tests.oracle import assert_same
 from tests.python.conftest import Box, stored
-from tests.servers.counting_proxy import CountingProxy
-from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import exchange
@@ -26,7 +24,7 @@ from airfreight.values import DEFAULTS, new_sink
 from airfreight.values import mappable as codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.servers.counting_proxy import CountingProxy
 
 try:
     from airflow.sdk.definitions._internal.expandinput import DictOfListsExpandInput
@@ -293,31 +291,6 @@ def test_elements_of_a_newer_type_are_said_to_be(box: Box, kind: str) -> None:
 
 
 # What is moved.
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VersityGW]:
-    with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
-        yield running
-
-
-@pytest.fixture
-def s3(box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch) -> Box:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
-    box.set(
-        store="s3://bucket/mappable",
-        s3_endpoint_url=proxy.url,
-        s3_region="us-east-1",
-        s3_addressing_style="path",
-    )
-    return box
 
 
 @pytest.mark.s3

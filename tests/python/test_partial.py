@@ -12,15 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.python.conftest import Box, stored
-from tests.servers.counting_proxy import CountingProxy
-from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import runtime
 from airfreight.values import _parquet, pandas_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from tests.servers.counting_proxy import CountingProxy
 
 TABLES = hasattr(pq.ParquetWriter, "add_key_value_metadata")
 with_tables = pytest.mark.skipif(not TABLES, reason="this pyarrow writes no table of blocks")
@@ -265,31 +263,6 @@ def test_page_checksums_are_written(box: Box) -> None:
 
 
 # What is moved.
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VersityGW]:
-    with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
-        yield running
-
-
-@pytest.fixture
-def s3(box: Box, server: VersityGW, proxy: CountingProxy, monkeypatch: pytest.MonkeyPatch) -> Box:
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
-    box.set(
-        store="s3://bucket/partial",
-        s3_endpoint_url=proxy.url,
-        s3_region="us-east-1",
-        s3_addressing_style="path",
-    )
-    return box
 
 
 @with_tables

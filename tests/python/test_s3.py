@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 import pytest
 from tests.python.conftest import Box, stored
-from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 import airfreight
@@ -26,6 +25,8 @@ from airfreight import exchange, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.servers.counting_proxy import CountingProxy
 
 pytestmark = pytest.mark.s3
 
@@ -37,12 +38,6 @@ def server() -> Iterator[VersityGW]:
     except FileNotFoundError as error:
         pytest.fail(f"{error}: the server that these tests need is made by ./dev setup")
     with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
         yield running
 
 

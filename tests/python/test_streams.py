@@ -15,27 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.python.conftest import RUN, Box, stored
-from tests.servers.counting_proxy import CountingProxy, Recorded
-from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import task
 from airfreight.values import pandas_
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[VersityGW]:
-    with VersityGW(bucket="bucket") as running:
-        yield running
-
-
-@pytest.fixture
-def proxy(server: VersityGW) -> Iterator[CountingProxy]:
-    with CountingProxy(server.endpoint) as running:
-        yield running
+    from tests.servers.counting_proxy import CountingProxy, Recorded
+    from tests.servers.versitygw import VersityGW
 
 
 @pytest.fixture
