@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +13,7 @@ import pytest
 from tests.python.conftest import Box, stored
 
 import airfreight
-from airfreight import values
+from airfreight import exchange, values
 from airfreight.values import Options, _foreign
 
 if TYPE_CHECKING:
@@ -94,13 +96,76 @@ def test_two_packages_for_one_class_are_an_error_that_names_both(
     row = box.push(polygon)
     entry = "shapes.Polygon = shapes.airfreight_codec"
     installed(monkeypatch, package(tmp_path / "site", "other-shapes", entry))
-    for act in (lambda: box.push(polygon), lambda: box.pull(row)):
+    for value in (polygon, [polygon]):
         with pytest.raises(
             airfreight.ConfigError, match="'other-shapes' and 'shapes-airfreight' both"
         ):
-            act()
+            box.push(value)
+    # A row says which of them has written it.
+    assert box.pull(row) == polygon
     # Values of other types are not concerned.
     assert box.through({1: 2}, key="other") == {1: 2}
+
+
+def test_the_codec_of_another_package_reads_nothing_of_the_first(
+    box: Box, polygon: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    row = box.push(polygon)
+    inside = box.push([polygon], key="inside")
+    site = tmp_path / "site"
+    shutil.copytree(SHAPES / "shapes", site / "shapes")
+    package(site, "other-shapes", "shapes.Polygon = shapes.airfreight_codec")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(SHAPES)])
+    installed(monkeypatch, site)
+    assert _foreign.has("shapes.Polygon")
+    for one in (row, inside):
+        with pytest.raises(airfreight.UnsupportedError, match=r"'shapes-airfreight'.*install"):
+            box.pull(one)
+
+
+def test_a_package_is_found_however_its_name_is_spelled(
+    box: Box, polygon: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    row = box.push(polygon)
+    site = tmp_path / "site"
+    shutil.copytree(SHAPES / "shapes", site / "shapes")
+    package(site, "Shapes_Airfreight", "shapes.Polygon = shapes.airfreight_codec")
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(SHAPES)])
+    installed(monkeypatch, site)
+    assert box.pull(row) == polygon
+
+
+def test_a_row_that_names_the_object_of_another_type_is_forged(box: Box, polygon: Any) -> None:
+    fields = box.fields(box.push(polygon)) | {
+        name: value
+        for name, value in box.fields(box.push(b"x" * 100_000, key="other")).items()
+        if name != "_xcom_type"
+    }
+    assert fields["_xcom_type"] == "shapes-airfreight:shapes.Polygon"
+    row = json.dumps(fields).encode() if exchange.ROWS_ARE_BYTES else fields
+    with pytest.raises(airfreight.ForgedError, match=r"does not end in \.geojson"):
+        box.pull(row)
+
+
+def test_the_other_extensions_of_a_codec_are_those_that_it_names(
+    box: Box, polygon: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shapes import airfreight_codec
+
+    encode = airfreight_codec.encode
+
+    def as_json(value: Any, options: Any, new_sink: Any) -> Any:
+        form = values.Form("json", "application/json")
+        return encode(value, options, new_sink)._replace(form=form)
+
+    monkeypatch.setattr(airfreight_codec, "encode", as_json)
+    with pytest.raises(TypeError, match=r"writes a \.json, which is none of its EXTENSIONS"):
+        box.push(polygon)
+    monkeypatch.setattr(airfreight_codec, "EXTENSIONS", ("json",), raising=False)
+    _foreign.forget()
+    row = box.push(polygon)
+    assert box.file(row).suffix == ".json"
+    assert box.pull(row) == polygon
 
 
 @pytest.mark.parametrize("name", ["pandas.DataFrame", "polars.Expr", "builtins.dict"])

@@ -221,6 +221,9 @@ _EXTENSIONS = {
 
 #: Before the name of a class whose codec an installed package has.
 _FOREIGN = "@"
+#: Between the package and the class in an `_xcom_type`: so that a reader without the codec knows
+#: what to install.
+_OF_PACKAGE = ":"
 #: The type whose objects are not read into memory.
 FILE_TYPE = "airfreight.File"
 
@@ -283,16 +286,23 @@ def for_type(name: str) -> Codec | None:
     place = _BY_TYPE.get(name)
     if place is not None:
         return _load(place, name)
-    package, separator, its = name.partition(":")
+    package, separator, its = name.partition(_OF_PACKAGE)
     if not separator:
         return None
-    codec: Codec = _registered().codec(its, package)
+    codec: Codec = _registered().reading_codec(its, package)
     return codec
 
 
 def extensions(kind: str) -> tuple[str, ...]:
-    """The extensions that objects of an `_xcom_type` may have; none when this release has none."""
-    return _EXTENSIONS.get(kind, ())
+    """The extensions that objects of an `_xcom_type` may have; none when its codec is not here."""
+    found = _EXTENSIONS.get(kind)
+    if found is None and _OF_PACKAGE in kind:
+        try:
+            codec: Any = for_type(kind)
+        except UnsupportedError:
+            return ()  # Which whoever wants the value is told.
+        found = codec.EXTENSIONS
+    return found or ()
 
 
 def embed(value: Any, options: Options) -> tuple[str, bytes] | None:

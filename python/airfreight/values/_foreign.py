@@ -18,13 +18,11 @@ from airfreight._imports import loading
 from airfreight.errors import ConfigError, UnsupportedError
 
 if TYPE_CHECKING:
-    from airfreight.values import Codec, NewSink, Options, Payload
+    from airfreight._core import Sink, Writer
+    from airfreight.values import Codec, Form, NewSink, Options, Payload
 
 GROUP = "airfreight.codecs"
 
-#: Between the package and the class in an `_xcom_type`: so that a reader without the codec knows
-#: what to install.
-SEPARATOR = ":"
 #: formats/key.md.
 _EXTENSION = re.compile(r"[a-z0-9]{1,16}")
 
@@ -36,23 +34,14 @@ def has(class_name: str) -> bool:
     return class_name in _entries()
 
 
-def codec(class_name: str, package: str = "") -> Codec:
-    """The codec for a class of this full name.
-
-    Args:
-        class_name: as in the entry point.
-        package: that has written the object.
+def codec(class_name: str) -> Codec:
+    """The codec that writes values of a class of this full name, of which a package has one.
 
     Raises:
         ConfigError: two packages have one.
-        UnsupportedError: none has, or the codec can't be imported, or is no codec.
+        UnsupportedError: the codec can't be imported, or is no codec.
     """
-    found = _entries().get(class_name, [])
-    if not found:
-        raise UnsupportedError(
-            f"the value is a {class_name}, for which the package {package!r} has the codec, and "
-            "that is not installed in this environment: install it wherever the value is pulled."
-        )
+    found = _entries()[class_name]
     if len(found) > 1:
         names = " and ".join(sorted(repr(_package(entry)) for entry in found))
         raise ConfigError(
@@ -60,6 +49,32 @@ def codec(class_name: str, package: str = "") -> Codec:
             f"{GROUP}): uninstall one of them."
         )
     return _loaded(found[0])
+
+
+def reading_codec(class_name: str, package: str) -> Codec:
+    """The codec that reads what the codec of a package has written.
+
+    Args:
+        class_name: as in the entry point.
+        package: that has written the object. The codec of another one knows nothing of its bytes.
+
+    Raises:
+        UnsupportedError: the package is not here, or has no codec for the class any more, or the
+            codec can't be imported, or is no codec.
+    """
+    wanted = _normal(package)
+    for entry in _entries().get(class_name, []):
+        if _normal(_package(entry)) == wanted:
+            return _loaded(entry)
+    raise UnsupportedError(
+        f"the value is a {class_name}, for which the package {package!r} has the codec, and "
+        "that is not installed in this environment: install it wherever the value is pulled."
+    )
+
+
+def _normal(package: str) -> str:
+    """A package's name as all its spellings have it (packaging.python.org, name normalization)."""
+    return re.sub(r"[-_.]+", "-", package).lower()
 
 
 @lru_cache(maxsize=1)
@@ -96,12 +111,17 @@ def _loaded(entry: metadata.EntryPoint) -> Codec:
     extension = getattr(made, "EXTENSION", None)
     if not isinstance(extension, str) or not _EXTENSION.fullmatch(extension):
         wrong.append("EXTENSION (1 to 16 small letters and digits)")
+    others = getattr(made, "EXTENSIONS", ())
+    if type(others) is not tuple or not all(
+        isinstance(other, str) and _EXTENSION.fullmatch(other) for other in others
+    ):
+        wrong.append("EXTENSIONS (a tuple of such)")
     if wrong:
         raise UnsupportedError(
             f"the codec for {entry.name}, {entry.value} of the package {package!r}, has no right "
             f"{', '.join(wrong)}."
         )
-    return _Checked(made, entry.name, f"{package}{SEPARATOR}{entry.name}")
+    return _Checked(made, entry.name, f"{package}:{entry.name}")
 
 
 class _Checked:
@@ -112,17 +132,31 @@ class _Checked:
         self._class_name = class_name
         self.TYPE = kind
         self.EXTENSION = codec.EXTENSION
+        self.EXTENSIONS = (codec.EXTENSION, *getattr(codec, "EXTENSIONS", ()))
         self.CONTENT_TYPE = codec.CONTENT_TYPE
         self.READS_ONCE = bool(getattr(codec, "READS_ONCE", False))
 
     def encode(self, value: Any, options: Options, new_sink: NewSink, /) -> Payload:
-        payload = self._codec.encode(value, options, new_sink)
+        def new_sink_of(form: Form | None = None, /) -> Sink | Writer:
+            self._check_form(form)
+            return new_sink(form)
+
+        payload = self._codec.encode(value, options, new_sink_of)
         if type(payload) is not values.Payload:
             raise TypeError(
                 f"value: the codec for {self._class_name} returned a {type(payload).__name__}, "
                 "not an airfreight.values.Payload"
             )
+        self._check_form(payload.form)
         return payload
+
+    def _check_form(self, form: Form | None) -> None:
+        """Refuses what no reader would take for an object of this codec."""
+        if form is not None and form.extension not in self.EXTENSIONS:
+            raise TypeError(
+                f"value: the codec for {self._class_name} writes a .{form.extension}, which is "
+                "none of its EXTENSIONS"
+            )
 
     def decode(self, data: memoryview) -> Any:
         value = self._codec.decode(data)
