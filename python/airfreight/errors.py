@@ -6,6 +6,7 @@ value or a secret.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -307,6 +308,14 @@ def from_core(
         request_id=request_id,
         retryable=retryable,
     )
+
+
+def is_of_machine(error: BaseException) -> bool:
+    """Whether an error of a decoder tells of this machine (no room, no descriptors), not of bytes.
+
+    Libraries raise an OSError of bytes that they can't read too: without a number.
+    """
+    return isinstance(error, OSError) and error.errno not in (None, errno.EINVAL)
 
 
 def _rebuild(cls: type[Error], message: str, attributes: dict[str, Any]) -> Error:

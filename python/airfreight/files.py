@@ -10,6 +10,8 @@ import tempfile
 import weakref
 from pathlib import Path
 
+from airfreight.errors import UnavailableError
+
 _PREFIX = "airfreight-files-"
 
 
@@ -50,9 +52,21 @@ class Folder:
 
     It is locked while its process lives, so that others can tell it from one that was left behind:
     Airflow ends the processes of tasks without Python's own end, where finalizers would run.
+
+    Raises:
+        UnavailableError: none can be made; says what to set.
     """
 
     def __init__(self) -> None:
+        try:
+            self._make()
+        except OSError as error:
+            raise UnavailableError(
+                f"a file can't be pulled, because no temporary folder can be made ({error}): let "
+                "TMPDIR name a folder with room that this user may write to"
+            ) from error
+
+    def _make(self) -> None:
         base = tempfile.gettempdir()
         _sweep(base)
         # It has the name that others look at once it is locked.

@@ -9,7 +9,13 @@ from uuid import uuid4
 
 from airfreight import runtime, values
 from airfreight._imports import loading
-from airfreight.errors import CorruptError, Error, InvalidError
+from airfreight.errors import (
+    CorruptError,
+    Error,
+    InvalidError,
+    UnavailableError,
+    is_of_machine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -73,6 +79,12 @@ def made(fields: dict[str, Any], make: Callable[[], Any], reader: _Reader | None
     except Exception as error:  # whatever a library says of bytes that it can't read
         if reader is not None and reader.error is error:
             raise
+        if is_of_machine(error):
+            failed = UnavailableError(
+                f"the value can't be made of its object here ({type(error).__name__}: {error})."
+            )
+            failed.name_xcom(fields)
+            raise failed from error
         wrong = CorruptError(
             f"the object is what was written, but can't be read as {fields.get('_xcom_type')} "
             f"({type(error).__name__}: {error})."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import errno
 import gc
 import io
 import os
@@ -12,6 +13,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from tests.oracle import assert_same
@@ -19,7 +21,7 @@ from tests.python.conftest import Box, stored
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight import values
+from airfreight import exchange, values
 from airfreight.values import Options, files, new_sink
 
 
@@ -237,9 +239,54 @@ def test_an_archive_that_no_push_makes_is_not_unpacked(
     members: list[Any], temporary: Path, tmp_path: Path
 ) -> None:
     before = set(tmp_path.rglob("*"))
-    with pytest.raises((ValueError, airfreight.UnavailableError)):
+    with pytest.raises((ValueError, tarfile.TarError)):
         files.decode(memoryview(archive(*members)))
     assert set(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize("why", ["nowhere", "no descriptors", "no room"])
+def test_a_machine_without_room_is_no_damage(
+    box: Box, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    rows = [box.push(airfreight.File(path)), box.push([airfreight.File(path)], key="inside")]
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise OSError(errno.EMFILE if why == "no descriptors" else errno.ENOSPC, why)
+
+    if why == "nowhere":
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "nowhere"))
+    elif why == "no room":
+        monkeypatch.setattr(files, "_write", fail)
+    else:
+        monkeypatch.setattr("tempfile.mkdtemp", fail)
+    for row in rows:
+        with pytest.raises(airfreight.UnavailableError, match="let TMPDIR name a folder with room"):
+            box.pull(row)
+    references = [box.fields(row) for row in rows]
+    for fields, data in zip(references, exchange.fetch(references), strict=True):
+        with pytest.raises(airfreight.UnavailableError, match="TMPDIR"):
+            exchange.decode(fields, data)
+    assert list(temporary.iterdir()) == []
+
+
+def test_an_error_of_the_machine_in_a_decoder_is_no_damage(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binary: Any = values.for_type("bytes")
+    value = b"x" * 100_000
+    rows = [box.push(value), box.push([value], key="inside")]
+
+    # The second is what Arrow says of bytes that it can't read.
+    for raised, expected in (
+        (OSError(errno.EMFILE, "too many files"), airfreight.UnavailableError),
+        (OSError("not read"), airfreight.CorruptError),
+    ):
+        monkeypatch.setattr(binary, "decode", Mock(side_effect=raised))
+        for row in rows:
+            with pytest.raises(expected, match=r"too many files|not read"):
+                box.pull(row)
 
 
 @pytest.mark.s3

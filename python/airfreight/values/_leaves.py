@@ -6,7 +6,7 @@ import json
 import struct
 from typing import TYPE_CHECKING, Any, Protocol
 
-from airfreight.errors import Error, InvalidError, NewerFormatError
+from airfreight.errors import Error, InvalidError, NewerFormatError, is_of_machine
 from airfreight.values import _zip, for_type
 
 if TYPE_CHECKING:
@@ -267,6 +267,8 @@ def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> A
     except (Error, ImportError, MemoryError):
         raise
     except Exception as error:  # whatever a library says of bytes that it can't read
+        if is_of_machine(error):
+            raise
         raise ValueError(
             f"member {name!r} can't be read as {kind} ({type(error).__name__}: {error})"
         ) from error

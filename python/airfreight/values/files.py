@@ -162,8 +162,13 @@ def land(folder: Folder) -> str:
 def decode_file(folder: Folder) -> File:
     """As `decode`, of a file at `land(folder)`, which is removed."""
     path = land(folder)
-    with open(path, "rb") as file:
+    try:
+        file = open(path, "rb")  # noqa: SIM115 (closed below)
         os.unlink(path)
+    except OSError as error:
+        folder.remove()
+        raise _no_room(folder, error) from error
+    with file:
         return _unpacked(file, folder)
 
 
@@ -173,17 +178,25 @@ def _unpacked(source: IO[bytes], folder: Folder) -> File:
             fileobj=source, mode="r", encoding="utf-8", errors="surrogateescape"
         ) as archive:
             root = _unpack(archive, folder.path)
+    except FileExistsError as error:
+        folder.remove()
+        raise ValueError(f"the archive has an entry twice ({error})") from error
     except OSError as error:
         folder.remove()
-        raise UnavailableError(
-            f"the file can't be unpacked under {folder.path} ({error}): TMPDIR names another folder"
-        ) from error
+        raise _no_room(folder, error) from error
     except BaseException:
         folder.remove()
         raise
     file = File(root)
     folder.give_to(file)
     return file
+
+
+def _no_room(folder: Folder, error: OSError) -> UnavailableError:
+    return UnavailableError(
+        f"the file can't be unpacked under {folder.path} ({error}): let TMPDIR name a folder with "
+        "room that this user may write to"
+    )
 
 
 def _unpack(archive: tarfile.TarFile, base: str) -> str:
