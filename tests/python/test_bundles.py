@@ -173,6 +173,61 @@ class _Instance:
     dag_id, run_id, task_id, map_index, try_number = "sales", "r", "extract", -1, 1
 
 
+def unkept(rows: int = 3) -> pd.DataFrame:
+    """A frame of which Arrow finds out late that it can't hold a cell."""
+    return pd.DataFrame({"n": np.arange(rows), "a": [*range(rows - 1), 2**70]}).astype(
+        {"a": object}
+    )
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+def test_a_frame_whose_encoder_starts_over_spoils_no_archive(
+    box: Box, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    monkeypatch.setattr(airfreight.put.__globals__["task"], "context", lambda: {"ti": _Instance()})
+    box.set(format=form, threshold=0)
+    texts = pd.DataFrame({"a": ["x"] * 50 + ["\ud800"]}, dtype=object)
+    value = {"x": array(), "big": unkept(), "texts": [texts, texts["a"]], "y": array(3000)}
+    assert_same(box.through(value), value)
+    every = list(value.values())
+    assert_same(list(box.through(airfreight.mappable(every))), every)
+    for reference in (*airfreight.put_many([value, every]), airfreight.put(value)):
+        found = airfreight.get(reference)
+        assert_same(found, value if type(found) is dict else every)
+
+
+def test_a_member_that_starts_over_is_written_as_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = {
+        "f": pd.DataFrame({"a": ["text", "x", None]}, dtype=object),
+        "x": array(),
+        "g": frame(),
+    }
+    apart = packed(value)
+    straight = _zip.Archive.open
+    found = []
+
+    def opened(archive: Any, name: str, *, apart: bool) -> Any:
+        found.append(apart)
+        return straight(archive, name)
+
+    monkeypatch.setattr(_zip.Archive, "open", opened)
+    assert packed(value) == apart
+    assert found[0]
+
+
+def test_a_codec_that_starts_over_unannounced_is_refused(box: Box) -> None:
+    class Twice:
+        TYPE, EXTENSION, CONTENT_TYPE = "twice", "bin", "application/octet-stream"
+
+        def encode(self, _value: Any, _options: Any, open_sink: Any) -> Any:
+            open_sink().abandon()
+            open_sink()
+
+    writer = _leaves.ArchiveWriter(new_sink)
+    with pytest.raises(TypeError, match="opens a second sink"):
+        writer.add(1, Twice(), DEFAULTS, "a.{}".format)
+
+
 # What is refused.
 
 

@@ -43,10 +43,13 @@ class Form(NamedTuple):
     Attributes:
         extension: of its key.
         content_type: of the object.
+        may_start_over: whether what is written may turn out to be wrong: the codec abandons its
+            sink then, and opens another.
     """
 
     extension: str
     content_type: str
+    may_start_over: bool = False
 
 
 class NewSink(Protocol):
@@ -91,8 +94,9 @@ class Codec(Protocol):
 
         `options` is for codecs whose format has some, `new_sink` for those that write: they call it
         when nothing can be refused any more, and return what it gave as the body. (One that starts
-        again, because what it wrote turned out to be wrong, abandons that sink before the next.) A
-        codec with a second form says there which it is; its readers go by the bytes.
+        again, because what it wrote turned out to be wrong, abandons that sink before the next; its
+        form says beforehand that it may.) A codec with a second form says there which it is; its
+        readers go by the bytes.
         """
 
     def decode(self, data: memoryview) -> Any:

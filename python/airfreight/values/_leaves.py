@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from airfreight._core import Reader
-    from airfreight.values import NewSink, Options, Payload
+    from airfreight.values import Form, NewSink, Options, Payload
     from airfreight.values._zip import Entry
 
     #: Reads what was left to Airflow's serializer.
@@ -71,15 +71,26 @@ class ArchiveWriter:
         """
         opened: list[tuple[_zip.Member, str]] = []
 
-        def new_member(form: Any = None, /) -> Any:
-            called = name(codec.EXTENSION if form is None else form.extension)
-            opened.append((self._archive.open(called), called))
-            return opened[0][0]
+        def new_member(form: Form | None = None, /) -> Any:
+            apart = form is not None and form.may_start_over
+            if opened:
+                last = opened[-1][0]
+                if not (last.apart and last.abandoned):
+                    # What an archive has been written stays in it.
+                    raise TypeError(
+                        "value: its codec opens a second sink; one that may do so says it in the "
+                        "form that it asks for (may_start_over), and abandons the first one"
+                    )
+                called = opened[-1][1]
+            else:
+                called = name(codec.EXTENSION if form is None else form.extension)
+            opened.append((self._archive.open(called, apart=apart), called))
+            return opened[-1][0]
 
         payload = encode(codec, value, options, new_member, self._leaf)
         if opened:
-            self._archive.close(*opened[0])
-            return opened[0][1], payload
+            self._archive.close(*opened[-1])
+            return opened[-1][1], payload
         return self._add_body(payload, codec, name), payload
 
     def add_payload(self, payload: Payload, codec: Any, name: Callable[[str], str]) -> str:

@@ -135,6 +135,10 @@ class Member:
     """The data of one member while it is written: a file object for codecs. One thread at a time.
 
     `seal_blocks` does within the member what that of a `Writer` does within an object.
+
+    Attributes:
+        apart: whether it is kept beside its archive until it is closed.
+        abandoned: whether it is given up.
     """
 
     def __init__(
@@ -142,7 +146,10 @@ class Member:
         write: Callable[[Any], Any],
         abandon: Callable[[bool], None],
         crc32: int | None = None,
+        *,
+        apart: bool = False,
     ) -> None:
+        self.apart = apart
         # Known beforehand: nobody seals blocks then.
         self._known = crc32 is not None
         self._write = write
@@ -154,6 +161,7 @@ class Member:
         self._crc32c = crc32c
         self._size = 0
         self._closed = False
+        self.abandoned = False
         self._chunks: list[int] = []
         self._blocks: list[int] = []
         self._tail: int | None = None
@@ -221,7 +229,8 @@ class Member:
         return False
 
     def abandon(self, *, hurry: bool = False) -> None:
-        """What is still written is dropped, here and of the whole archive."""
+        """What is still written is dropped; of the whole archive, unless it is apart from it."""
+        self.abandoned = True
         self._abandon(hurry)
 
     def entry(self, name: str, header: int, *, streamed: bool) -> Entry:
@@ -242,6 +251,7 @@ class Archive:
         self._sink = sink
         self._position = 0
         self._header = 0  # Of the member that is being written.
+        self._apart: list[bytes] | None = None  # Its data, where that is kept for now.
         self.entries: list[Entry] = []
 
     def tell(self) -> int:
@@ -267,14 +277,30 @@ class Archive:
             member.write(view)
         return self.close(member, name) if streamed else self._end(member, name, streamed=False)
 
-    def open(self, name: str) -> Member:
-        """Begins a member whose size is not known yet; `close` it before the next one."""
-        self._header = self._position
-        self._write(_local(name, self._position, 0, 0, streamed=True))
+    def open(self, name: str, *, apart: bool = False) -> Member:
+        """Begins a member whose size is not known yet; `close` it before the next one.
+
+        One that is `apart` is kept in memory until then: it may be abandoned, and another opened.
+        """
+        if apart:
+            kept: list[bytes] = []
+            self._apart = kept
+            return Member(lambda view: kept.append(bytes(view)), lambda _: kept.clear(), apart=True)
+        self._apart = None
+        self._begin(name)
         return Member(self._write, self._abandon)
 
+    def _begin(self, name: str) -> None:
+        self._header = self._position
+        self._write(_local(name, self._position, 0, 0, streamed=True))
+
     def close(self, member: Member, name: str) -> Entry:
-        """Ends what `open` began under this name."""
+        """Ends what `open` began last, under this name."""
+        if self._apart is not None:
+            kept, self._apart = self._apart, None
+            self._begin(name)
+            for piece in kept:
+                self._write(piece)
         entry = self._end(member, name, streamed=True)
         self._write(_descriptor(entry))
         return entry

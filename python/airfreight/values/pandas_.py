@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from airfreight import values
 from airfreight.errors import Error, InvalidError, NewerFormatError
-from airfreight.values import DEFAULTS, Payload, _ipc, _parquet, document, human_bytes
+from airfreight.values import DEFAULTS, Form, Payload, _ipc, _parquet, document, human_bytes
 from airfreight.values._columns import (
     Column,
     describe,
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from airfreight._core import Reader, Sink, Writer
-    from airfreight.values import Form, NewSink, Options
+    from airfreight.values import NewSink, Options
 
     Source = _ipc.Source | _parquet.Source
 
@@ -99,7 +99,8 @@ def encode_frame(
     documents: set[int] = set()
     while True:
         columns, index_columns, metadata = _plan(frame, options, documents, what)
-        sink = new_sink(_form(options))
+        risky = any(map(_may_not_keep, (*columns, *index_columns)))
+        sink = new_sink(_form(options)._replace(may_start_over=risky))
         try:
             _write(frame, [*columns, *index_columns], metadata, sink, options)
         except _NotKept:
@@ -116,6 +117,12 @@ def encode_frame(
 
 class _NotKept(Exception):  # noqa: N818 (never leaves this module)
     """A text in a column has a lone surrogate, which UTF-8 can't hold, or an int over 64 bits."""
+
+
+def _may_not_keep(column: Column) -> bool:
+    # A text that lies in Arrow's memory is one that Arrow can hold.
+    dtype = getattr(column.values, "dtype", None)
+    return may_be_documents(column) and getattr(dtype, "storage", None) != "pyarrow"
 
 
 def _not_kept(columns: Sequence[Column], rows: int) -> set[int]:
@@ -386,8 +393,8 @@ def _short(reason: str) -> str:
     return f"{reason[: _SHOWN_TEXT // 2]} … {reason[-_SHOWN_TEXT // 2 :]}"
 
 
-def _form(options: Options) -> Form | None:
-    return _ipc.FORM if options.format == "arrow" else None
+def _form(options: Options) -> Form:
+    return _ipc.FORM if options.format == "arrow" else Form(EXTENSION, CONTENT_TYPE)
 
 
 def _summary(rows: int, labels: Sequence[tuple[str, str]], size: int, options: Options) -> str:
