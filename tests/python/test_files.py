@@ -12,7 +12,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
 import pytest
@@ -23,6 +23,9 @@ from tests.servers.versitygw import VersityGW
 import airfreight
 from airfreight import exchange, values
 from airfreight.values import Options, files, new_sink
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @pytest.fixture(autouse=True)
@@ -189,6 +192,116 @@ def test_a_file_that_is_not_there_is_refused(box: Box, tmp_path: Path) -> None:
         box.push(airfreight.File("/"))
     with pytest.raises(TypeError, match="as text"):
         airfreight.File(b"x")  # type: ignore[arg-type]
+
+
+class Meanwhile:
+    """A sink at whose first write something happens."""
+
+    def __init__(self, act: Callable[[], object]) -> None:
+        self._act: Callable[[], object] | None = act
+        self.abandoned = False
+
+    def write(self, _data: Any) -> None:
+        if self._act is not None:
+            act, self._act = self._act, None
+            act()
+
+    def tell(self) -> int:
+        return 0
+
+    def abandon(self, *, hurry: bool = False) -> None:
+        self.abandoned = True
+
+
+def rewritten(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.write(b"y" * path.stat().st_size)
+
+
+def grown(path: Path) -> None:
+    with open(path, "ab") as file:
+        file.write(b"x")
+
+
+def replaced(path: Path, by: Callable[[Path], object]) -> None:
+    path.unlink()
+    by(path)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        rewritten,
+        grown,
+        lambda path: os.truncate(path, 0),
+        lambda path: os.truncate(path, (3 << 20) + 1),
+        lambda path: os.truncate(path, 5 << 20),
+    ],
+    ids=["rewritten", "grown", "emptied", "cut", "cut at a block"],
+)
+def test_a_file_that_changes_while_it_is_read_is_an_error(tmp_path: Path, act: Any) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x" * ((6 << 20) + 100))
+    # So that a change has another time, however fast it comes.
+    os.utime(path, (1e9, 1e9))
+    sink: Any = Meanwhile(lambda: act(path))
+    with pytest.raises(airfreight.InvalidError, match="f' has changed while it was pushed"):
+        files.encode(airfreight.File(path), Options(), lambda _form=None: sink)
+    assert sink.abandoned
+
+
+@pytest.mark.parametrize(
+    "by",
+    [
+        lambda path: path.symlink_to("/etc/passwd"),
+        os.mkfifo,
+        lambda path: path.mkdir(),
+        lambda path: None,
+    ],
+    ids=["link", "pipe", "folder", "nothing"],
+)
+def test_what_takes_the_place_of_a_file_is_not_read(tmp_path: Path, by: Any) -> None:
+    path = tmp_path / "d" / "f"
+    path.parent.mkdir()
+    path.write_bytes(b"x")
+    sink: Any = Meanwhile(lambda: replaced(path, by))
+    with pytest.raises(airfreight.InvalidError, match="f' has changed while it was pushed"):
+        files.encode(airfreight.File(path.parent), Options(), lambda _form=None: sink)
+    assert sink.abandoned
+
+
+def test_a_link_is_sent_as_it_was_when_it_was_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "d" / "l"
+    path.parent.mkdir()
+    path.symlink_to("inside")
+    kept = new_sink()
+    act = Meanwhile(lambda: replaced(path, lambda it: it.symlink_to("/etc/passwd")))
+
+    class Both(Meanwhile):
+        def write(self, data: Any) -> None:
+            act.write(data)
+            kept.write(data)
+
+    sink: Any = Both(lambda: None)
+    files.encode(airfreight.File(path.parent), Options(), lambda _form=None: sink)
+    back = files.decode(memoryview(bytearray(kept.getvalue())))
+    assert os.readlink(back.path / "l") == "inside"
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_what_is_no_path_is_refused(box: Box, tmp_path: Path, name: str) -> None:
+    with pytest.raises(TypeError, match=r"^value: airfreight\.File\(.* can't be read"):
+        box.push(airfreight.File(tmp_path / name))
+    with pytest.raises(TypeError, match=r"^value\[0\]: airfreight\.File\(.* can't be read"):
+        box.push([airfreight.File(tmp_path / name)])
+
+
+def test_a_link_to_a_file_is_that_file_by_the_name_of_the_link(box: Box, tmp_path: Path) -> None:
+    (tmp_path / "v7").write_bytes(b"x")
+    (tmp_path / "latest").symlink_to("v7")
+    back = box.through(airfreight.File(tmp_path / "latest"))
+    assert (back.path.name, back.path.read_bytes()) == ("latest", b"x")
+    assert not back.path.is_symlink()
 
 
 def test_the_folder_where_one_is_has_its_name(

@@ -6,6 +6,7 @@ the files are read. A pull unpacks only what a push can have packed.
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import stat
@@ -29,12 +30,16 @@ CONTENT_TYPE = "application/x-tar"
 #: The permissions that travel: nine bits. Set-user-id and the like have no business elsewhere.
 _MODE = 0o777
 _CHUNK = 1 << 20
+#: What `open` says where there is no file any more, but something else or nothing.
+_REPLACED = frozenset((errno.EISDIR, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO))
 
 
 class _Entry(NamedTuple):
     name: str
     path: str
     status: os.stat_result
+    #: Of a link.
+    target: str = ""
 
 
 def encode(
@@ -46,13 +51,14 @@ def encode(
         TypeError: there is no such file, or something below it can't travel; names it.
         InvalidError: a file has changed meanwhile.
     """
-    root = os.path.realpath(value.path) if value.path.name in ("", "..") else str(value.path)
-    name = os.path.basename(root)
-    if not name:
-        raise TypeError("value: the root of the file system can't be pushed as a File")
     try:
-        entries = list(_entries(name, root, os.stat(root)))
-    except OSError as error:
+        path = os.path.realpath(value.path)
+        # That of a link is its own.
+        name = os.path.basename(path) if value.path.name in ("", "..") else value.path.name
+        if not name:
+            raise TypeError("value: the root of the file system can't be pushed as a File")
+        entries = list(_entries(name, path, os.stat(path)))
+    except (OSError, ValueError) as error:  # (A ValueError of what is no path.)
         raise TypeError(f"value: {value!r} can't be read ({error})") from error
     sink = new_sink()
     file: Any = _sinks.File(sink)
@@ -80,22 +86,29 @@ def encode(
 
 def _entries(name: str, path: str, status: os.stat_result) -> Iterator[_Entry]:
     """What lies at a path and below it, in the order of names, folders first."""
-    kind = status.st_mode
-    if stat.S_ISLNK(kind):
-        target = os.readlink(path)
-        if not _leads_inside(name, target):
-            raise TypeError(
-                f"value: the link {path!r} leads to {target!r}, outside of the folder that is "
-                "pushed: replace it with what it leads to"
-            )
-    elif not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
-        raise TypeError(f"value: {path!r} is neither a file nor a folder nor a link")
-    yield _Entry(name, path, status)
-    if stat.S_ISDIR(kind):
-        with os.scandir(path) as found:
-            below = sorted((entry.name, entry.stat(follow_symlinks=False)) for entry in found)
-        for inner, its in below:
-            yield from _entries(f"{name}/{inner}", os.path.join(path, inner), its)
+    ahead = [_Entry(name, path, status)]
+    while ahead:
+        entry = ahead.pop()
+        kind = entry.status.st_mode
+        if stat.S_ISLNK(kind):
+            target = os.readlink(entry.path)
+            if not _leads_inside(entry.name, target):
+                raise TypeError(
+                    f"value: the link {entry.path!r} leads to {target!r}, outside of the folder "
+                    "that is pushed: replace it with what it leads to"
+                )
+            entry = entry._replace(target=target)
+        elif not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+            raise TypeError(f"value: {entry.path!r} is neither a file nor a folder nor a link")
+        yield entry
+        if stat.S_ISDIR(kind):
+            with os.scandir(entry.path) as found:
+                below = [
+                    _Entry(f"{entry.name}/{it.name}", it.path, it.stat(follow_symlinks=False))
+                    for it in found
+                ]
+            # The next one is the last.
+            ahead += sorted(below, key=lambda it: it.name, reverse=True)
 
 
 def _leads_inside(name: str, target: str) -> bool:
@@ -126,21 +139,50 @@ def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
         return
     if stat.S_ISLNK(entry.status.st_mode):
         info.type = tarfile.SYMTYPE
-        info.linkname = os.readlink(entry.path)
+        info.linkname = entry.target
         archive.addfile(info)
         return
-    with open(entry.path, "rb") as source:
-        info.size = os.fstat(source.fileno()).st_size
-        before = archive.offset
-        try:
-            archive.addfile(info, source)
-        except OSError:
-            # Python's word for a file that ends early.
-            if os.fstat(source.fileno()).st_size >= info.size or archive.offset != before:
-                raise
-            raise InvalidError(_changed(entry)) from None
-        if source.read(1):
+    with _opened(entry) as source:
+        before = os.fstat(source.fileno())
+        if not stat.S_ISREG(before.st_mode):
             raise InvalidError(_changed(entry))
+        info.mode = stat.S_IMODE(before.st_mode) & _MODE
+        info.mtime = before.st_mtime
+        info.size = before.st_size
+        content: Any = _Whole(source, entry)
+        archive.addfile(info, content)
+        if _version(os.fstat(source.fileno())) != _version(before):
+            raise InvalidError(_changed(entry))
+
+
+def _opened(entry: _Entry) -> IO[bytes]:
+    # What was a file may be a link or a pipe by now: neither is followed, nor waited for.
+    more = os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        return open(entry.path, "rb", opener=lambda path, flags: os.open(path, flags | more))
+    except OSError as error:
+        if error.errno in _REPLACED:
+            raise InvalidError(_changed(entry)) from error
+        raise TypeError(f"value: {entry.path!r} can't be read ({error})") from error
+
+
+def _version(status: os.stat_result) -> tuple[int, int, int]:
+    """What changes with a file's content, as exactly as its file system keeps it."""
+    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+class _Whole:
+    """A file that is as long as it was when it was opened."""
+
+    def __init__(self, file: IO[bytes], entry: _Entry) -> None:
+        self._file = file
+        self._entry = entry
+
+    def read(self, size: int) -> bytes:
+        data = self._file.read(size)
+        if len(data) < size:
+            raise InvalidError(_changed(self._entry))
+        return data
 
 
 def _changed(entry: _Entry) -> str:
