@@ -374,7 +374,7 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
         for sink in sinks:
             sink.abandon(hurry=not isinstance(error, Exception))
         # What can be read once can't be sent a second time, with other credentials.
-        if cores and not getattr(codec, "READS_ONCE", False) and runtime.borrow(error, cores[0]):
+        if cores and not values.reads_once(codec, value) and runtime.borrow(error, cores[0]):
             return _write(codec, value, coordinate, address)
         if isinstance(error, Error):
             name_place(error, address)

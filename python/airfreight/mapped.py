@@ -220,6 +220,12 @@ def mappable(items: Any) -> Any:
     return MappableDict(items, Local(list(items.values())))
 
 
+def local(value: MappableList | MappableDict) -> Sequence[Any] | None:
+    """The elements, where they are not made anew each time that they are asked for."""
+    elements = value._elements
+    return elements.fetch(range(len(elements))) if isinstance(elements, Local) else None
+
+
 def plain(value: Any) -> Any:
     """The list or dict of a mappable one; any other value itself."""
     if type(value) is MappableList:

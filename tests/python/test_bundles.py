@@ -11,6 +11,7 @@ import subprocess
 import zipfile
 from collections import OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from tests.oracle import assert_same, difference
 from tests.python.conftest import MANY, Box, stored
 
 import airfreight
+from airfreight import exchange, runtime
 from airfreight.values import DEFAULTS, _leaves, _names, _parquet, _zip, bundle, new_sink
 
 if TYPE_CHECKING:
@@ -226,6 +228,80 @@ def test_a_codec_that_starts_over_unannounced_is_refused(box: Box) -> None:
     writer = _leaves.ArchiveWriter(new_sink)
     with pytest.raises(TypeError, match="opens a second sink"):
         writer.add(1, Twice(), DEFAULTS, "a.{}".format)
+
+
+class Stream:
+    """A cursor: what offers a table once, and has an attribute that is not the table's size."""
+
+    size = nbytes = 10
+
+    def __init__(self, rows: int) -> None:
+        self._reader = reader(rows)
+
+    def __arrow_c_stream__(self, schema: Any = None) -> Any:
+        return self._reader.__arrow_c_stream__(schema)
+
+
+def reader(rows: int) -> Any:
+    table = pa.table({"n": np.arange(rows)})
+    return pa.RecordBatchReader.from_batches(table.schema, table.to_batches())
+
+
+@pytest.mark.parametrize("rows", [5, 100_000])
+def test_a_stream_is_read_once_whatever_size_it_tells(box: Box, rows: int) -> None:
+    assert box.through({"s": Stream(rows), "x": (1,)})["s"].num_rows == rows
+    assert box.through([airfreight.mappable([Stream(rows)])])[0][0].num_rows == rows
+
+
+@pytest.fixture
+def denied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The first attempt to write fails at its end, and others have a prospect; the attempts."""
+    attempts: list[int] = []
+    opened = exchange.open_writer
+
+    def open_writer(*arguments: Any) -> Any:
+        writer = opened(*arguments)
+        attempts.append(1)
+        if len(attempts) > 1:
+            return writer
+
+        def finish(**_: Any) -> Any:
+            raise airfreight.Error("denied")
+
+        return SimpleNamespace(
+            write=writer.write, tell=writer.tell, seal_blocks=writer.seal_blocks,
+            abandon=writer.abandon, finish=finish,
+        )  # fmt: skip
+
+    monkeypatch.setattr(exchange, "open_writer", open_writer)
+    monkeypatch.setattr(runtime, "borrow", lambda *_: len(attempts) == 1)
+    return attempts
+
+
+def test_it_is_written_again_with_other_credentials(box: Box, denied: list[int]) -> None:
+    value = {"x": array(), "n": [(1, array(3000)), {2: array(4000)}]}
+    assert_same(box.through(value), value)
+    assert len(denied) == 2
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda value: {"x": array(), "s": value},
+        lambda value: airfreight.mappable([array(), value]),
+        lambda value: airfreight.mappable({"a": [array(), (value,)]}),
+        lambda value: [airfreight.mappable([{"deep": [value]}])],
+    ],
+)
+def test_what_is_used_up_is_not_written_again(box: Box, denied: list[int], wrap: Any) -> None:
+    for value in (reader(1000), Stream(1000)):
+        denied.clear()
+        with pytest.raises(airfreight.Error, match="denied"):
+            box.push(wrap(value))
+        assert len(denied) == 1
+    denied.clear()
+    box.push(wrap(array()))
+    assert len(denied) == 2  # Of a value that is still there.
 
 
 # What is refused.

@@ -309,6 +309,13 @@ def extensions(kind: str) -> tuple[str, ...]:
     return found or ()
 
 
+def reads_once(codec: Any, value: Any) -> bool:
+    """Whether a value, or a part of it, is used up by being encoded: there is no second attempt."""
+    if getattr(codec, "READS_ONCE", False):
+        return True
+    return getattr(codec, "NESTING", False) and bool(codec.reads_once(value))
+
+
 def embed(value: Any, options: Options) -> tuple[str, bytes] | None:
     """A value that has a codec, for a document that holds it: the codec's type and bytes.
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airfreight import values
 from airfreight.errors import InvalidError
 from airfreight.values import Payload, class_name, document, for_value, human_bytes
 from airfreight.values._leaves import (
@@ -44,6 +45,10 @@ _OPAQUE = frozenset(("~ref", "~airflow", "~value"))
 _TINY_ARRAY = 1 << 10
 #: Of bytes inside a document: their base64 would take a third more.
 _LONG_BYTES = 4 << 10
+#: Packages whose types tell their size in the ways that `_weight` knows.
+_WITH_SIZES = frozenset(("builtins", "numpy", "pandas", "polars", "pyarrow"))
+#: The weight of all other values.
+_NOT_TOLD = 1 << 40
 #: Labels that an error names, and leaves that a summary names.
 _SHOWN = 20
 _SHOWN_LEAVES = 6
@@ -95,7 +100,7 @@ class Packed:
         if number is None:
             number = self._numbers[id(value)] = len(self.leaves)
             self.leaves.append(_LeafValue(value, codec))
-            self.weight += _weight(value)
+            self.weight += _weight(value, codec)
         return number
 
     def refusal(self, leaf: Any, error: TypeError) -> TypeError:
@@ -123,8 +128,12 @@ def _is_light(value: Any, kind: type) -> bool:
     return value.nbytes <= _TINY_ARRAY and not value.dtype.hasobject
 
 
-def _weight(value: Any) -> int:
+def _weight(value: Any, codec: Any) -> int:
     """About how many bytes a leaf takes in memory."""
+    package = type(value).__module__.partition(".")[0]
+    # What is light may be encoded twice: for the row first.
+    if package not in _WITH_SIZES or values.reads_once(codec, value):
+        return _NOT_TOLD
     for name in ("nbytes", "size"):
         size = getattr(value, name, None)
         if type(size) is int:
@@ -132,7 +141,12 @@ def _weight(value: Any) -> int:
     estimated = getattr(value, "estimated_size", None)
     if callable(estimated):
         return int(estimated())
-    return len(value) if isinstance(value, (bytes, bytearray)) else 1 << 40
+    return len(value) if isinstance(value, (bytes, bytearray)) else _NOT_TOLD
+
+
+def reads_once(packed: Packed) -> bool:
+    """Whether a leaf is used up by being encoded."""
+    return any(values.reads_once(codec, value) for value, codec in packed.leaves)
 
 
 # --- Push -----------------------------------------------------------------------------------------
@@ -162,9 +176,15 @@ def encode(
             raise packed.refusal(value, error) from error
         members[number] = [name, codec.TYPE]
         told.append(("/".join(path) or "value", codec.TYPE, payload.summary))
-    for holder, at, number in _slots(root):
+    slots = _slots(root)
+    for holder, at, number in slots:
         holder[at] = {_TAG: members[number]}
-    sink, size = writer.finish(root[0])
+    try:
+        sink, size = writer.finish(root[0])
+    finally:
+        # Perhaps it is written once more, with other credentials.
+        for holder, at, number in slots:
+            holder[at] = {_TAG: number}
     return Payload(
         body=sink,
         summary=_summary(packed.value, told, size),

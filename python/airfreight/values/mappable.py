@@ -9,8 +9,9 @@ import itertools
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airfreight.mapped import MappableDict, MappableList
-from airfreight.values import Payload, document, for_value, human_bytes, json_
+from airfreight import values
+from airfreight.mapped import MappableDict, MappableList, local
+from airfreight.values import DEFAULTS, Payload, document, for_value, human_bytes, json_
 from airfreight.values._leaves import VALUE, ArchiveWriter, Ranges, Whole, codec_of, make
 from airfreight.values._names import Names
 
@@ -74,6 +75,24 @@ def encode(
         body=sink,
         summary=f"mappable {kind} of {len(value):,} elements ({shown}) · {human_bytes(size)} zip",
     )
+
+
+def reads_once(value: MappableList | MappableDict) -> bool:
+    """Whether an element, or a part of one, is used up by being encoded."""
+    elements = local(value)
+    return elements is not None and any(map(_reads_once, elements))
+
+
+def _reads_once(element: Any) -> bool:
+    from airfreight.values import bundle
+
+    codec = for_value(element)
+    if codec is not None:
+        return values.reads_once(codec, element)
+    try:
+        return bundle.reads_once(bundle.Packed(element, lambda _: "", DEFAULTS))
+    except document.Unsupported:
+        return False  # It is refused before anything is read of it.
 
 
 def _add(
