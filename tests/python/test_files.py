@@ -12,6 +12,7 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
@@ -22,6 +23,7 @@ from tests.servers.versitygw import VersityGW
 
 import airfreight
 from airfreight import exchange, values
+from airfreight import files as airfreight_files
 from airfreight.values import Options, files, new_sink
 
 if TYPE_CHECKING:
@@ -138,6 +140,105 @@ def test_what_was_pulled_goes_with_the_object(
     assert list(temporary.iterdir()) == []
 
 
+def descriptors() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def test_many_files_hold_one_descriptor(box: Box, tmp_path: Path, temporary: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    row = box.push(airfreight.File(path))
+    box.pull(row)
+    before = descriptors()
+    found = [box.pull(row) for _ in range(30)]
+    assert descriptors() < before + 10
+    assert len({one.path for one in found}) == 30
+    assert len(list(temporary.iterdir())) == 1
+    del found[10:]
+    gc.collect()
+    assert all(one.path.read_bytes() == b"x" for one in found)
+    found.clear()
+    gc.collect()
+    assert list(temporary.iterdir()) == []
+
+
+def test_a_child_has_a_folder_of_its_own(box: Box, tmp_path: Path, temporary: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"x")
+    data = memoryview(box.file(box.push(airfreight.File(path))).read_bytes())
+    mine = files.decode(data)
+    if (child := os.fork()) == 0:
+        theirs = files.decode(data)
+        apart = theirs.path.parent.parent != mine.path.parent.parent
+        os._exit(0 if apart and theirs.path.exists() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    # What the child has left is removed, what the parent has is not.
+    again = files.decode(data)
+    assert mine.path.read_bytes() == again.path.read_bytes() == b"x"
+    del again
+    gc.collect()
+    assert mine.path.exists()
+
+
+@pytest.mark.parametrize("name", ["open", "rename"])
+def test_a_folder_that_can_not_be_locked_or_named_is_not_left(
+    box: Box, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    raised = OSError(errno.EMFILE, "too many")
+    monkeypatch.setattr(airfreight_files, "_home", None)
+    failing = SimpleNamespace(**(vars(os) | {name: Mock(side_effect=raised)}))
+    monkeypatch.setattr(airfreight_files, "os", failing)
+    before = descriptors()
+    with pytest.raises(airfreight.UnavailableError, match="too many"):
+        airfreight_files.Folder()
+    assert list(temporary.iterdir()) == []
+    assert descriptors() <= before
+
+
+def test_folders_that_can_not_be_read_are_removed(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = airfreight_files.Folder()
+    locked = Path(folder.path) / "a" / "b"
+    locked.mkdir(parents=True)
+    (locked / "f").touch()
+    opened: set[str] = set()
+    scandir, chmod = os.scandir, os.chmod
+
+    # As for everybody but root.
+    def noting(path: Any, mode: int, **options: Any) -> None:
+        opened.add(os.fspath(path))
+        chmod(path, mode, **options)
+
+    def scanning(path: Any) -> Any:
+        if os.fspath(path) not in opened:
+            raise PermissionError(errno.EACCES, "denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "chmod", noting)
+    monkeypatch.setattr(os, "scandir", scanning)
+    folder.remove()
+    monkeypatch.undo()
+    assert not Path(folder.path).exists()
+
+
+def test_a_deep_folder_comes_back_and_goes(box: Box, tmp_path: Path, temporary: Path) -> None:
+    deep = os.fspath(tmp_path / "d")
+    for _ in range(1200):
+        os.mkdir(deep)
+        deep += "/d"
+    Path(deep).write_bytes(b"x")
+    try:
+        back = box.through(airfreight.File(tmp_path / "d"))
+        assert Path(os.fspath(back.path) + deep.removeprefix(f"{tmp_path}/d")).read_bytes() == b"x"
+        del back
+        gc.collect()
+        assert list(temporary.iterdir()) == []
+    finally:
+        airfreight_files._remove(os.fspath(tmp_path / "d"))
+    assert not (tmp_path / "d").exists()
+
+
 def test_what_a_killed_process_left_is_removed_by_the_next_pull(
     box: Box, tmp_path: Path, temporary: Path
 ) -> None:
@@ -152,7 +253,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_pull(
         text=True,
         check=False,
     )
-    left = Path(done.stdout.strip())
+    left = Path(done.stdout.strip()).parent
     assert left.parent == temporary
     assert left.exists()
     path = tmp_path / "f"
