@@ -14,6 +14,7 @@ A list of Python would be fetched whole by every instance.
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -54,11 +55,11 @@ class Local:
         return [self._items[position] for position in positions]
 
 
-def _all(elements: Elements) -> Iterator[Any]:
-    """All elements in order; some are fetched at a time."""
+def _all(elements: Elements, positions: Iterable[int] | None = None) -> Iterator[Any]:
+    """Elements in the order of their positions, or all; some are fetched at a time."""
     batch: list[int] = []
     size = 0
-    for position in range(len(elements)):
+    for position in range(len(elements)) if positions is None else positions:
         more = elements.size(position)
         if batch and size + more > _BATCH_BYTES:
             yield from elements.fetch(batch)
@@ -104,6 +105,17 @@ class MappableList(Sequence[Any]):
     def __iter__(self) -> Iterator[Any]:
         return _all(self._elements)
 
+    def __reversed__(self) -> Iterator[Any]:
+        return _all(self._elements, reversed(range(len(self))))
+
+    def index(self, value: Any, start: int = 0, stop: int = sys.maxsize) -> int:
+        """As of a list; fetches some elements at a time."""
+        positions = range(len(self))[start:stop]
+        for position, element in zip(positions, _all(self._elements, positions), strict=True):
+            if element is value or element == value:
+                return position
+        raise ValueError("the value that was looked for is not in it")
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, (list, MappableList)):
             return NotImplemented
@@ -146,8 +158,15 @@ class MappableDict(Mapping[str, Any]):
             position = range(len(self))[operator.index(key)]
             (value,) = self._elements.fetch((position,))
             return list(self._positions)[position], value
+        return self._of_key(key)
+
+    def _of_key(self, key: Any) -> Any:
         (value,) = self._elements.fetch((self._positions[key],))
         return value
+
+    def get(self, key: object, default: Any = None, /) -> Any:
+        """As of a dict: a number is no key."""
+        return self._of_key(key) if key in self else default
 
     def items(self) -> ItemsView[str, Any]:
         """As of a dict; an iteration fetches some values at a time."""
@@ -176,6 +195,15 @@ class _Items(ItemsView[str, Any]):
         found = self._mapping
         return zip(found, _all(found._elements), strict=True)
 
+    def __contains__(self, item: object) -> bool:
+        # (A number is no key.)
+        return (
+            isinstance(item, tuple)
+            and item[:1] != ()
+            and item[0] in self._mapping
+            and (super().__contains__(item))
+        )
+
 
 class _Values(ValuesView[Any]):
     _mapping: Any
@@ -183,6 +211,9 @@ class _Values(ValuesView[Any]):
     def __iter__(self) -> Iterator[Any]:
         found = self._mapping
         return _all(found._elements)
+
+    def __contains__(self, value: object) -> bool:
+        return any(one is value or one == value for one in self)
 
 
 def mappable(items: Any) -> Any:

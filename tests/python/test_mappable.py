@@ -175,6 +175,44 @@ def test_it_is_pushed_again_and_inside_others(box: Box) -> None:
     assert_same(list(nested[0]), [array()] * 2)
 
 
+@pytest.mark.parametrize("here", [True, False], ids=["pushed", "pulled"])
+def test_a_number_is_no_key_of_a_dict(box: Box, here: bool) -> None:
+    found = airfreight.mappable({"a": 1, "5": b"x" * 100_000})
+    if not here:
+        found = box.through(found)
+    for key in (0, 5, -7, True, 1.5, None, ("a",)):
+        assert found.get(key) is None
+        assert found.get(key, 7) == 7
+        assert key not in found
+        assert (key, 1) not in found.items()
+    assert found.get("a", 7) == 1
+    assert ("a", 1) in found.items()
+    for item in (("a", 2), (), "ab", None):
+        assert item not in found.items()
+
+
+def test_one_that_contains_itself_is_refused_with_its_place(box: Box) -> None:
+    inner: dict[str, Any] = {}
+    found = airfreight.mappable([array(), inner])
+    inner["m"] = found
+    for value, place in (
+        (found, r"value\[1\]\['m'\]"),
+        (inner, r"value\['m'\]\[1\]\['m'\]"),
+        ((1, found), r"value\[1\]\[1\]\['m'\]"),
+    ):
+        with pytest.raises(TypeError, match=f"^{place}: a mappable that contains itself"):
+            box.push(value)
+        assert box.objects() == []
+    many: Any = [1]
+    for _ in range(17):
+        many = airfreight.mappable([many])
+    with pytest.raises(TypeError, match=r"^value(\[0\]){16}: a mappable that .* in 16 others"):
+        box.push(many)
+    # Side by side is not inside.
+    twice = airfreight.mappable([1])
+    assert box.through(airfreight.mappable([twice, twice, many[0][0]]), key="b")[0] == [1]
+
+
 def test_empty_ones(box: Box) -> None:
     assert list(box.through(airfreight.mappable([]))) == []
     assert dict(box.through(airfreight.mappable({}))) == {}
@@ -323,6 +361,30 @@ def test_the_index_of_a_thousand_elements_stays_small(s3: Box) -> None:
     for value in ([b"x"] * 1000, {f"part-{n}": b"x" for n in range(1000)}):
         row = s3.fields(s3.push(airfreight.mappable(value)))
         assert row["size_bytes"] - row["tail"][0] < 104_857, type(value)
+
+
+@pytest.mark.s3
+def test_looking_for_an_element_takes_few_requests(s3: Box, proxy: CountingProxy) -> None:
+    bare = [{"n": n, "text": "x" * 10_000} for n in range(60)]
+    found = s3.pull(stored(s3.push(airfreight.mappable(bare))))
+    as_dict = s3.pull(
+        stored(s3.push(airfreight.mappable({str(n): one for n, one in enumerate(bare)}), key="b"))
+    )
+    for act in (
+        lambda: list(reversed(found)) == bare[::-1],
+        lambda: found.index(bare[50]) == 50,
+        lambda: found.index(bare[50], -20, 55) == 50,
+        lambda: found.count(bare[50]) == 1,
+        lambda: bare[50] in found,
+        lambda: bare[50] in as_dict.values(),
+        lambda: ("50", bare[50]) in as_dict.items(),
+    ):
+        proxy.clear()
+        assert act()
+        assert len(proxy.requests) <= 1
+    for arguments in ((7,), (bare[50], 51), (bare[50], 0, 50)):
+        with pytest.raises(ValueError, match="is not in it"):
+            found.index(*arguments)
 
 
 @pytest.mark.s3

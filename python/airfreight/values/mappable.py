@@ -6,6 +6,7 @@ Specification: `formats/mappable.md`.
 from __future__ import annotations
 
 import itertools
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,10 @@ _TAG = "~mappable"
 #: From this size on elements are read by themselves. Every instance of a mapped task takes one more
 #: request for that, and all of them together move so much less.
 _WORTH_PARTS = 32 << 10
+#: How many may lie in each other: far less than Python's functions may call each other.
+_DEEPEST = 16
+#: Those that are being gone through, by id, the outermost first.
+_around: ContextVar[tuple[int, ...]] = ContextVar("airfreight_mappables", default=())
 
 
 # --- Push -----------------------------------------------------------------------------------------
@@ -50,6 +55,25 @@ def encode(
     Raises:
         TypeError: an element can't be kept exactly; names its place.
     """
+    around = _around.get()
+    if id(value) in around or len(around) >= _DEEPEST:
+        raise TypeError(
+            f"value: a mappable that contains itself, or lies in {_DEEPEST} others, can't be "
+            "pushed: take it out of itself"
+        )
+    token = _around.set((*around, id(value)))
+    try:
+        return _encode(value, options, new_sink, leaf)
+    finally:
+        _around.reset(token)
+
+
+def _encode(
+    value: MappableList | MappableDict,
+    options: Options,
+    new_sink: NewSink,
+    leaf: document.Leaf | None,
+) -> Payload:
     writer = ArchiveWriter(new_sink, leaf, worth_parts=_WORTH_PARTS)
     kind = "dict" if type(value) is MappableDict else "list"
     keys = list(value) if isinstance(value, MappableDict) else None
@@ -80,7 +104,14 @@ def encode(
 def reads_once(value: MappableList | MappableDict) -> bool:
     """Whether an element, or a part of one, is used up by being encoded."""
     elements = local(value)
-    return elements is not None and any(map(_reads_once, elements))
+    around = _around.get()
+    if elements is None or id(value) in around or len(around) >= _DEEPEST:
+        return False
+    token = _around.set((*around, id(value)))
+    try:
+        return any(map(_reads_once, elements))
+    finally:
+        _around.reset(token)
 
 
 def _reads_once(element: Any) -> bool:
