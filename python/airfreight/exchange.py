@@ -689,7 +689,7 @@ def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
     text = _checked(fields, None)
     try:
         if part:
-            parts.save(fields, text, path, part)
+            parts.save(fields, text, path, part, _unleaf)
         else:
             runtime.with_core(lambda core: core.get_to_file(text, path))
     except Error as error:

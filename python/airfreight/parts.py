@@ -180,7 +180,13 @@ def _parted(fields: dict[str, Any]) -> Any:
     return values.for_type(kind)
 
 
-def save(fields: dict[str, Any], text: str, path: str, part: Sequence[Any]) -> None:
+def save(
+    fields: dict[str, Any],
+    text: str,
+    path: str,
+    part: Sequence[Any],
+    unleaf: Callable[[str], Any],
+) -> None:
     """Writes the bytes of a leaf of a bundle to a file."""
     codec = _parted(fields)
     if not hasattr(codec, "read_bytes"):
@@ -190,11 +196,13 @@ def save(fields: dict[str, Any], text: str, path: str, part: Sequence[Any]) -> N
         )
     if "tail" in fields:
         data = runtime.with_core(
-            lambda core: read(core, fields, text, lambda reader: codec.read_bytes(reader, part))
+            lambda core: read(
+                core, fields, text, lambda reader: codec.read_bytes(reader, part, unleaf)
+            )
         )
     else:
         whole = runtime.with_core(lambda core: core.get(text))
-        data = made(fields, lambda: codec.decode_bytes(whole, part))
+        data = made(fields, lambda: codec.decode_bytes(whole, part, unleaf))
     # It appears when it is whole.
     target = Path(path)
     beside = target.with_name(f".{target.name}.{uuid4().hex}")

@@ -9,7 +9,7 @@ import random
 import shutil
 import subprocess
 import zipfile
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,11 @@ from tests.python.conftest import MANY, Box, stored
 import airfreight
 from airfreight import exchange, runtime
 from airfreight.values import DEFAULTS, _leaves, _names, _parquet, _zip, bundle, new_sink
+
+try:
+    from airflow.sdk import Asset
+except ImportError:
+    from airflow.datasets import Dataset as Asset
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -448,6 +453,22 @@ def test_no_name_is_taken_for_another() -> None:
     assert given[0] == "value~2.json"
 
 
+def test_names_that_begin_alike_take_one_look_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    is_free = _names.Names._is_free
+
+    def counting(names: Any, name: str) -> bool:
+        looks.append(name)
+        return is_free(names, name)
+
+    monkeypatch.setattr(_names.Names, "_is_free", counting)
+    names = _names.Names()
+    given = [names.new(("k" * 90 + str(number),), "npy") for number in range(300)]
+    assert given[299] == f"{'k' * 80}~300.npy"
+    assert len(set(given)) == 300
+    assert len(looks) <= 600
+
+
 def test_any_keys_make_names_that_stay_in_their_folder() -> None:
     choice = random.Random(5)
     alphabet = "aA.~/\\:%\x00\n ä\ud800ﬁ日-_*"
@@ -753,6 +774,35 @@ def test_columns_of_a_frame_in_a_bundle(box: Box, part: str, form: str) -> None:
     assert_same(airfreight.get(row, part, columns=["price"]), whole()[part][["price"]])
     with pytest.raises(airfreight.InvalidError, match="no column 'nope'"):
         airfreight.get(row, part, columns=["nope"])
+
+
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_columns_below_what_is_read_as_a_whole_are_not_left_out(box: Box, rows: int) -> None:
+    value = {"dd": defaultdict(list, {"train": frame(rows)}), "x": array()}
+    row = box.fields(stored(box.push(value)))
+    assert_same(airfreight.get(row, "dd", "train"), frame(rows))
+    with pytest.raises(airfreight.InvalidError, match=r"below the value\['dd'\], which is read as"):
+        airfreight.get(row, "dd", "train", columns=["id"])
+
+
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_slices_are_parts(box: Box, rows: int) -> None:
+    value = {"t": (array(), frame(rows), (array(2000), 2)), "l": [array(), frame(rows), 3]}
+    row = box.fields(stored(box.push(value)))
+    for part in (slice(0, 2), slice(None, None, -1), slice(5, 9)):
+        assert_same(airfreight.get(row, "t", part), value["t"][part])
+        assert_same(airfreight.get(row, "l", part), value["l"][part])
+    assert_same(airfreight.get(row, "t", slice(1, 3), 1, 0), array(2000))
+    assert_same(airfreight.get(row, "t", slice(1, 3), 1, slice(1)), (array(2000),))
+
+
+@pytest.mark.parametrize("size", [2000, 200_000])
+def test_parts_beside_keys_that_were_left_to_airflow(box: Box, tmp_path: Path, size: int) -> None:
+    asset = Asset("s3://bucket/key")
+    row = box.fields(stored(box.push({asset: array(size), "o": array(3000)})))
+    assert_same(airfreight.get(row, "o"), array(3000))
+    assert_same(airfreight.get(row, asset), array(size))
+    assert airfreight.get(row, "o", to=tmp_path / "o.npy").exists()
 
 
 @pytest.mark.parametrize("rows", [3, 200_000])

@@ -10,7 +10,7 @@ from airfreight.errors import Error, InvalidError, NewerFormatError, is_of_machi
 from airfreight.values import _zip, for_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from airfreight._core import Reader
     from airfreight.values import Form, NewSink, Options, Payload
@@ -253,14 +253,6 @@ class _Leaf:
     def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         start = self._entry.start
         return self._reader.read([(start + offset, length) for offset, length in ranges])
-
-
-def by_name(entries: Iterable[Entry], name: Any) -> Entry:
-    """The member of a name; ValueError when there is none."""
-    for entry in entries:
-        if entry.name == name:
-            return entry
-    raise ValueError(f"there is no member {name!r}")
 
 
 def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> Any:

@@ -22,7 +22,7 @@ class Names:
     def __init__(self, taken: Iterable[str] = ()) -> None:
         self._files = set(map(_folded, taken))
         self._folders: set[str] = set()
-        self._count = 0
+        self._numbers: dict[str, int] = {}  # Folded name -> the last number that it was given.
 
     def new(self, steps: Sequence[str], extension: str) -> str:
         """A name for the leaf that these steps lead to."""
@@ -32,10 +32,14 @@ class Names:
         if not self._files.isdisjoint(_parents(stem)):
             stem = stem.replace("/", "%2F")  # A folder would have a file's name.
         name = f"{stem}.{extension}"
-        number = 1
+        first = _folded(name)
+        number = self._numbers.get(first, 1)
+        if number > 1:
+            name = f"{stem}~{number}.{extension}"
         while not self._is_free(name):
             number += 1
             name = f"{stem}~{number}.{extension}"
+        self._numbers[first] = number
         self._files.add(_folded(name))
         self._folders.update(_parents(name))
         return name

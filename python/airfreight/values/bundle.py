@@ -17,7 +17,6 @@ from airfreight.values._leaves import (
     ArchiveWriter,
     Ranges,
     Whole,
-    by_name,
     codec_of,
     frame_codec,
     make,
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from airfreight._core import Reader
     from airfreight.values import NewSink, Options
     from airfreight.values._leaves import LeafReader, Source
+    from airfreight.values._zip import Entry
 
 TYPE = "bundle"
 EXTENSION = "zip"
@@ -272,14 +272,14 @@ def read_part(
     return _Parts(Ranges(reader), unleaf).value(path, columns)
 
 
-def read_bytes(reader: Reader, path: Sequence[Any]) -> memoryview:
+def read_bytes(reader: Reader, path: Sequence[Any], unleaf: LeafReader) -> memoryview:
     """The bytes of a leaf, in the format in which it lies in the archive."""
-    return _Parts(Ranges(reader), None).bytes_of(path)
+    return _Parts(Ranges(reader), unleaf).bytes_of(path)
 
 
-def decode_bytes(data: memoryview, path: Sequence[Any]) -> memoryview:
+def decode_bytes(data: memoryview, path: Sequence[Any], unleaf: LeafReader) -> memoryview:
     """As `read_bytes`, of a whole archive."""
-    return _Parts(Whole(data), None).bytes_of(path)
+    return _Parts(Whole(data), unleaf).bytes_of(path)
 
 
 class _Parts:
@@ -288,16 +288,20 @@ class _Parts:
     def __init__(self, source: Source, unleaf: LeafReader | None) -> None:
         self._source = source
         self._unleaf = unleaf
+        self._entries = {entry.name: entry for entry in source.entries}
+
+    def _entry(self, name: str) -> Entry:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ValueError(f"there is no member {name!r}")
+        return entry
 
     def value(self, path: Sequence[Any], columns: Sequence[Any] | None) -> Any:
-        node, rest = _descend(self._source.document, path)
+        node, rest = self._descend(path)
         leaf = _leaf_of(node)
         if leaf is None:
-            if columns is not None and not rest:
-                raise InvalidError(
-                    "columns were asked for, and this part of the value is no frame. Leave "
-                    "columns=… out"
-                )
+            if columns is not None:
+                raise InvalidError(_no_frame(path[: len(path) - len(rest)], rest))
             found = self._build(node)
             for at, step in enumerate(rest, len(path) - len(rest)):
                 found = take(found, step, path[:at])
@@ -307,30 +311,43 @@ class _Parts:
                 f"{place(path[: len(path) - len(rest)])} is a {leaf[1]}, of which nothing can be "
                 f"read by itself: leave {rest[0]!r} out"
             )
-        entry = by_name(self._source.entries, leaf[0])
+        entry = self._entry(leaf[0])
         if columns is not None:
             return self._source.columns(entry, frame_codec(leaf[1]), columns)
         (data,) = self._source.fetch([entry])
         return self._make(leaf, data)
 
     def bytes_of(self, path: Sequence[Any]) -> memoryview:
-        node, rest = _descend(self._source.document, path)
+        node, rest = self._descend(path)
         leaf = _leaf_of(node)
         if leaf is None or rest:
             raise InvalidError(
                 f"{place(path)} is no leaf with a file of its own; to=… takes the whole value, or "
                 "a frame or an array in it"
             )
-        (data,) = self._source.fetch([by_name(self._source.entries, leaf[0])])
+        (data,) = self._source.fetch([self._entry(leaf[0])])
         return data
+
+    def _descend(self, path: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+        """Follows a path as far as the document tells; returns the steps that are left too."""
+        node = self._source.document
+        for at, step in enumerate(path):
+            if _leaf_of(node) is not None:
+                return node, path[at:]
+            items = _indexable(node, self._unleaf)
+            if items is None:
+                return node, path[at:]
+            node = take(items, step, path[:at])
+            if type(node) is tuple:  # A slice of one.
+                node = {"~tuple": list(node)}
+        return node, ()
 
     def _build(self, node: Any) -> Any:
         """The value of a part of the document, with the leaves in it fetched at once."""
         root = [node]
         slots = [(holder, at, _leaf(content)) for holder, at, content in _slots(root)]
         wanted = list(dict.fromkeys(leaf for _, _, leaf in slots))
-        entries = [by_name(self._source.entries, name) for name, _ in wanted]
-        views = self._source.fetch(entries)
+        views = self._source.fetch([self._entry(name) for name, _ in wanted])
         views.reverse()
         made = {}
         for leaf in wanted:
@@ -348,6 +365,15 @@ class _Parts:
         return made
 
 
+def _no_frame(before: Sequence[Any], rest: Sequence[Any]) -> str:
+    if not rest:
+        return "columns were asked for, and this part of the value is no frame. Leave columns=… out"
+    return (
+        f"columns were asked for below {place(before)}, which is read as a whole: leave columns=… "
+        "out, and take the columns of the frame that comes"
+    )
+
+
 def _leaf_of(node: Any) -> tuple[str, str] | None:
     if type(node) is dict and len(node) == 1 and _TAG in node:
         return _leaf(node[_TAG])
@@ -362,19 +388,7 @@ def _leaf(content: Any) -> tuple[str, str]:
     return name, kind
 
 
-def _descend(node: Any, path: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Follows a path as far as the document tells; returns the steps that are left too."""
-    for at, step in enumerate(path):
-        if _leaf_of(node) is not None:
-            return node, path[at:]
-        items = _indexable(node)
-        if items is None:
-            return node, path[at:]
-        node = take(items, step, path[:at])
-    return node, ()
-
-
-def _indexable(node: Any) -> Any:
+def _indexable(node: Any, unleaf: LeafReader | None) -> Any:
     """A part of a document as what can be indexed as its value can; None: not so simply."""
     if type(node) is list:
         return node
@@ -388,7 +402,7 @@ def _indexable(node: Any) -> Any:
     if tag == "~tuple" and type(content) is list:
         return tuple(content)
     if tag in ("~dict", "~odict") and not _slots([[key for key, _ in content]]):
-        return {document.from_json(key): item for key, item in content}
+        return {document.from_json(key, unleaf): item for key, item in content}
     return None
 
 
