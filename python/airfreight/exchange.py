@@ -698,19 +698,30 @@ def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
 
 
 def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) -> list[Any]:
-    """Returns the bytes, or the error, of each reference, many at a time."""
+    """Returns the bytes, or the error, of each reference, many at a time.
+
+    None in place of a file's, which `decode` lands: it does not go through memory.
+    """
     texts = [_checked(fields, asked) for fields in references]
-    if not texts:
-        return []
+    wanted = {
+        at: text
+        for at, (fields, text) in enumerate(zip(references, texts, strict=True))
+        if fields.get("_xcom_type") != values.FILE_TYPE
+    }
+    if not wanted:
+        return [None] * len(texts)
     core = runtime.freight()
-    fetched = core.get_many(texts)
+    fetched = core.get_many(list(wanted.values()))
     if any(isinstance(one, Error) and runtime.borrow(one, core) for one in fetched):
-        return runtime.freight().get_many(texts)
-    return fetched
+        fetched = runtime.freight().get_many(list(wanted.values()))
+    found = dict(zip(wanted, fetched, strict=True))
+    return [found.pop(at, None) for at in range(len(texts))]
 
 
 def decode(fields: dict[str, Any], data: Any) -> Any:
-    """Makes the value of an object's bytes, or raises what came in place of them."""
+    """Makes the value of what `fetch` gave for an object, or raises what came in its place."""
+    if data is None:
+        return _land(fields, _checked(fields, None))
     if isinstance(data, BaseException):
         if isinstance(data, Error):
             data.name_xcom(fields)

@@ -123,6 +123,30 @@ def test_a_large_file_is_not_read_into_memory(box: Box, tmp_path: Path) -> None:
     assert back.path.read_bytes() == path.read_bytes()
 
 
+def test_of_many_values_no_file_is_read_into_memory(
+    box: Box, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "decode", Mock(side_effect=AssertionError))
+    paths = [tmp_path / name for name in ("f0", "f1")]
+    rows = [box.push(b"first" * 1000, key="first")]
+    for path in paths:
+        path.write_bytes(os.fsencode(path.name))
+        rows.append(box.push(airfreight.File(path), key=path.name))
+    rows.append(box.push(b"last" * 1000, key="last"))
+    for found in (
+        airfreight.get_many([box.fields(row) for row in rows]),
+        exchange.unpack_many([stored(row) for row in rows]),
+    ):
+        assert (found[0], found[3]) == (b"first" * 1000, b"last" * 1000)
+        assert [one.path.read_bytes() for one in found[1:3]] == [b"f0", b"f1"]
+    (only,) = airfreight.get_many([box.fields(rows[1])])
+    assert only.path.name == "f0"
+    box.file(rows[2]).unlink()
+    with pytest.raises(airfreight.NotFoundError) as caught:
+        airfreight.get_many([box.fields(row) for row in rows])
+    assert caught.value.xcom_key == "f1"
+
+
 def test_what_was_pulled_goes_with_the_object(
     box: Box, tmp_path: Path, temporary: Path, folder: Path
 ) -> None:
