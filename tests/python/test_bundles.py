@@ -140,6 +140,28 @@ def test_a_small_part_does_not_keep_the_memory_of_all(box: Box) -> None:
     assert memoryview(owner).nbytes < 100_000
 
 
+def test_parts_become_values_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    value = [frame(number) for number in range(1, 9)]
+    archive = packed(value)
+    steps: list[str] = []
+    copy, make = _leaves.Whole._view, _leaves.make
+
+    def copying(whole: Any, entry: Any) -> memoryview:
+        steps.append(f"copy {entry.name}")
+        return copy(whole, entry)
+
+    def making(kind: Any, name: str, data: memoryview, unleaf: Any) -> Any:
+        steps.append(f"make {name}")
+        return make(kind, name, data, unleaf)
+
+    monkeypatch.setattr(_leaves.Whole, "_view", copying)
+    monkeypatch.setattr("airfreight.values.bundle.make", making)
+    assert_same(unpacked(archive), value)
+    assert steps[1:] == [
+        f"{step} {number}.parquet" for number in range(8) for step in ("copy", "make")
+    ]
+
+
 def test_what_is_small_stays_in_the_row(box: Box) -> None:
     value = {"table": frame(3), "weights": np.arange(5)}
     row = box.push(value)
@@ -467,6 +489,16 @@ def test_names_that_begin_alike_take_one_look_each(monkeypatch: pytest.MonkeyPat
     assert given[299] == f"{'k' * 80}~300.npy"
     assert len(set(given)) == 300
     assert len(looks) <= 600
+
+
+def test_what_a_name_may_hold_does_not_depend_on_the_version_of_unicode() -> None:
+    for name in ("a\u0378.npy", "\U0001fbff", "\ue000", "日本 (1)"):  # Unassigned, private, …
+        assert _zip.is_safe(name)
+    unseen = "\0\n\x7f\x85\xa0\xad\u061c\u200b\u2028\u202e\u2066\u3000\ud800\ufeff\U000e0041"
+    for character in unseen:
+        assert not _zip.is_safe(f"a{character}.npy")
+    for number in range(0x20000):
+        assert _zip.is_safe(f"a{_names._character(chr(number))}"), hex(number)
 
 
 def test_any_keys_make_names_that_stay_in_their_folder() -> None:

@@ -10,7 +10,7 @@ from airfreight.errors import Error, InvalidError, NewerFormatError, is_of_machi
 from airfreight.values import _zip, for_type
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from airfreight._core import Reader
     from airfreight.values import Form, NewSink, Options, Payload
@@ -144,8 +144,8 @@ class Source(Protocol):
     #: The content of the document.
     document: Any
 
-    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
-        """The data of members."""
+    def fetch(self, entries: Sequence[Entry]) -> Iterator[memoryview]:
+        """The data of members, in their order; each is kept by none but the caller."""
 
     def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
         """Columns of a member that is a frame."""
@@ -160,8 +160,9 @@ class Whole:
         (text,) = self.fetch([_last(self.entries)])
         self.document = _parse(text)
 
-    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
-        return [self._view(entry) for entry in entries]
+    def fetch(self, entries: Sequence[Entry]) -> Iterator[memoryview]:
+        # One by one: all copies at once would take as much memory as the archive again.
+        return map(self._view, entries)
 
     def _view(self, entry: Entry) -> memoryview:
         view = self._data[entry.start : entry.stop]
@@ -192,7 +193,7 @@ class Ranges:
     def _set_runs(self, runs: list[tuple[int, int, int]]) -> None:
         self._reader.set_checks(runs)
 
-    def fetch(self, entries: Sequence[Entry]) -> list[memoryview]:
+    def fetch(self, entries: Sequence[Entry]) -> Iterator[memoryview]:
         wanted = [entry for entry in entries if entry.size and entry.start < self._offset]
         if any(not entry.checks for entry in wanted):
             raise InvalidError(
@@ -205,7 +206,9 @@ class Ranges:
                 strict=True,
             )
         )
-        return [self._found(entry, found) for entry in entries]
+        views = [self._found(entry, found) for entry in reversed(entries)]
+        found.clear()
+        return (views.pop() for _ in entries)
 
     def _found(self, entry: Entry, found: dict[int, memoryview]) -> memoryview:
         view = found.get(entry.header)

@@ -7,6 +7,7 @@ APPNOTE.TXT 6.3.10 (https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT)
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,6 +66,16 @@ _WITH_TAIL = 0x80
 
 #: What is written at a time: hot in the cache for two checksums and the sink.
 _STEP = 1 << 20
+
+
+#: Controls, spaces but the one, what formats, and halves of pairs. Told by number: what "prints"
+#: depends on the version of Unicode that an interpreter has.
+_UNSEEN = re.compile(
+    "[\0-\x1f\x7f-\xa0\xad\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u1680\u180e\u2000-\u200f"
+    "\u2028-\u202f\u205f-\u206f\u3000\ud800-\udfff\ufeff\ufff9-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+    "\U000e0001\U000e0020-\U000e007f]"
+)
 
 
 class Entry(NamedTuple):
@@ -533,6 +544,6 @@ def is_safe(name: str) -> bool:
     return (
         all(part not in ("", ".", "..") for part in parts)
         and "\\" not in name
-        and name.isprintable()
+        and _UNSEEN.search(name) is None
         and ":" not in name
     )

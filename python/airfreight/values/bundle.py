@@ -348,11 +348,8 @@ class _Parts:
         slots = [(holder, at, _leaf(content)) for holder, at, content in _slots(root)]
         wanted = list(dict.fromkeys(leaf for _, _, leaf in slots))
         views = self._source.fetch([self._entry(name) for name, _ in wanted])
-        views.reverse()
-        made = {}
-        for leaf in wanted:
-            # The bytes go as soon as their value is there.
-            made[leaf] = self._make(leaf, views.pop())
+        # The bytes go as soon as their value is there.
+        made = {leaf: self._make(leaf, next(views)) for leaf in wanted}
         for holder, at, leaf in slots:
             holder[at] = made[leaf]
         return document.from_json(root[0], self._unleaf)
