@@ -73,7 +73,7 @@ def test_the_bucket_holds_one_object_for_each_large_value(on_s3: OnS3) -> None:
         "cut/map_-1/return_value.json",
         *(f"measure/map_{index}/return_value.npy" for index in range(3)),
         "outputs/map_-1/big.json",
-        "outputs/map_-1/return_value.json",
+        "outputs/map_-1/return_value.zip",
         "outputs/map_-1/table.parquet",
         "produce/map_-1/array.npy",
         "produce/map_-1/blob.bin",

@@ -88,7 +88,7 @@ def test_multiple_outputs_have_one_object_for_each_large_key(
     assert not is_reference(values.row("outputs", "little"))
     assert store.objects("values", RUN_ID, "outputs") == [
         "map_-1/big.json",
-        "map_-1/return_value.json",
+        "map_-1/return_value.zip",
         "map_-1/table.parquet",
     ]
 
