@@ -224,7 +224,9 @@ def test_a_file_without_our_entry_is_an_error() -> None:
 def test_polars_reads_it() -> None:
     import polars
 
-    for compression in CODECS:
+    # polars before 1.44 panics at a compressed buffer of no bytes, as a column without texts has.
+    old = tuple(map(int, polars.__version__.split(".")[:2])) < (1, 44)
+    for compression in ["none"] if old else CODECS:
         frame = large(2_000)
         found = polars.read_ipc(io.BytesIO(encoded(frame, compression)))
         for name in frame.columns:

@@ -135,7 +135,10 @@ def _weight(value: Any, codec: Any) -> int:
     if package not in _WITH_SIZES or values.reads_once(codec, value):
         return _NOT_TOLD
     for name in ("nbytes", "size"):
-        size = getattr(value, name, None)
+        try:
+            size = getattr(value, name, None)
+        except Exception:  # noqa: BLE001 (pyarrow before 24 knows none of views)
+            return _NOT_TOLD
         if type(size) is int:
             return size if name == "nbytes" else 8 * size
     estimated = getattr(value, "estimated_size", None)
