@@ -67,14 +67,12 @@ class Column:
         type: Arrow type in the file.
         values: what `to_arrow` takes slices of: an array of numpy or of pandas.
         row_bytes: estimated Arrow memory of one row.
-        dictionary: whether a Parquet dictionary pays; None: look at a sample.
     """
 
     spec: dict[str, Any]
     type: pa.DataType
     values: Any
     row_bytes: float
-    dictionary: bool | None = None
 
 
 def describe(column: Column) -> str:
@@ -165,7 +163,7 @@ def make_column(
         if isinstance(left, (pd.DatetimeIndex, pd.TimedeltaIndex)) and any(freqs):
             spec["freqs"] = [freq and pack_freq(freq, options) for freq in freqs]
         struct = pa.struct([("left", ends[0].type), ("right", ends[1].type)])
-        return Column(spec, struct, ends, 2 * ends[0].row_bytes, dictionary=False)
+        return Column(spec, struct, ends, 2 * ends[0].row_bytes)
     if isinstance(dtype, pd.ArrowDtype):
         # (To make a chunked array of one again loses what types are not registered.)
         chunks = series.array.__arrow_array__()
@@ -283,12 +281,12 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
         spec |= {"kind": "raw", "dtype": dtype.str, "mantissa": int(np.finfo(dtype).nmant)}
         if dtype.char in "gG":
             values = _without_padding(values)
-        return Column(spec, pa.binary(size), values, size, dictionary=False)
+        return Column(spec, pa.binary(size), values, size)
     if dtype.kind == "c":
         spec |= {"kind": "complex", "dtype": dtype.str}
         part = pa.float32() if size == 8 else pa.float64()
         struct = pa.struct([("real", part), ("imag", part)])
-        return Column(spec, struct, values, size, dictionary=False)
+        return Column(spec, struct, values, size)
     if dtype.kind not in _NUMPY_KINDS:
         raise Refused(f"its dtype {dtype} is not supported; convert it with .astype(…)")
     if dtype.kind == "M" and np.datetime_data(dtype)[0] == "s":
@@ -299,13 +297,7 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
     spec["kind"] = "numpy"
     if not dtype.isnative:
         spec["dtype"] = dtype.str
-    return Column(
-        spec,
-        pa.from_numpy_dtype(values.dtype),
-        values,
-        size,
-        dictionary=False if dtype.kind == "b" else None,
-    )
+    return Column(spec, pa.from_numpy_dtype(values.dtype), values, size)
 
 
 def _fits_milliseconds(seconds: Any) -> bool:
@@ -423,9 +415,7 @@ def _categorical_column(
         raise Refused(f"its categories: {error}") from None
     spec["ordered"] = bool(dtype.ordered)
     codes = series.array.codes
-    return Column(
-        spec, pa.from_numpy_dtype(codes.dtype), codes, codes.dtype.itemsize, dictionary=False
-    )
+    return Column(spec, pa.from_numpy_dtype(codes.dtype), codes, codes.dtype.itemsize)
 
 
 # --- Objects --------------------------------------------------------------------------------------
@@ -471,7 +461,7 @@ def _sparse_column(
         column = make_column(dense, options, documents=dtype.subtype.kind == "O")
         values = column
     spec["values"] = column.spec
-    return Column(spec, column.type, values, column.row_bytes, dictionary=column.dictionary)
+    return Column(spec, column.type, values, column.row_bytes)
 
 
 def _sparse_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:

@@ -189,10 +189,19 @@ def decode(data: memoryview, kind: str) -> Any:
     return masked
 
 
-class _MaskedCodec:
-    TYPE = "numpy.ma.MaskedArray"
+class _NpzCodec:
+    """What the codecs of this module have in common."""
+
+    TYPE: str
     EXTENSION = numpy_.NPZ.extension
     CONTENT_TYPE = numpy_.NPZ.content_type
+
+    def decode(self, data: memoryview) -> Any:
+        return decode(data, self.TYPE)
+
+
+class _MaskedCodec(_NpzCodec):
+    TYPE = "numpy.ma.MaskedArray"
 
     def encode(
         self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
@@ -214,14 +223,9 @@ class _MaskedCodec:
         }
         return _payload(value.data, "MaskedArray", description, packer, new_sink)
 
-    def decode(self, data: memoryview) -> Any:
-        return decode(data, self.TYPE)
 
-
-class _RecordsCodec:
+class _RecordsCodec(_NpzCodec):
     TYPE = "numpy.recarray"
-    EXTENSION = numpy_.NPZ.extension
-    CONTENT_TYPE = numpy_.NPZ.content_type
 
     def encode(
         self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
@@ -233,16 +237,11 @@ class _RecordsCodec:
         description = {"array": packer.array(array)}
         return _payload(array, "recarray", description, packer, new_sink)
 
-    def decode(self, data: memoryview) -> Any:
-        return decode(data, self.TYPE)
 
-
-class _ScalarCodec:
+class _ScalarCodec(_NpzCodec):
     """Scalars of which bytes and `numpy.dtype.str` do not tell all; others are documents."""
 
     TYPE = "numpy.generic"
-    EXTENSION = numpy_.NPZ.extension
-    CONTENT_TYPE = numpy_.NPZ.content_type
 
     def encode(
         self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
@@ -257,9 +256,6 @@ class _ScalarCodec:
                 f"{type(array[()]).__name__}"
             )
         return _payload(array, type(value).__name__, description, packer, new_sink)
-
-    def decode(self, data: memoryview) -> Any:
-        return decode(data, self.TYPE)
 
 
 MASKED = _MaskedCodec()
