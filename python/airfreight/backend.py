@@ -1,7 +1,7 @@
 """The class that Airflow knows: `[core] xcom_backend = airfreight.XComBackend`.
 
 Airflow imports this module in every process and long before it is initialised itself, so it imports
-the base class and looks at the settings' texts, nothing more. The work is done in `exchange.py`.
+the base class and looks at the settings' texts, nothing more. The work is done in `exchange`.
 """
 
 from __future__ import annotations

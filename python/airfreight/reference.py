@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 # Fields of a reference (formats/reference.md) without which there is none.
 _NEEDED = ("_xcom_backend", "_xcom_type", "_airfreight", "uri", "size_bytes")
 
+#: Version of the rows that we write, as in `include/airfreight/reference.h`.
+VERSION = 1
+
 
 class Reference:
     """What `airfreight.put` returns and `airfreight.get` follows.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     BaseXCom: Any = object
 else:
-    from airfreight.exchange import BaseXCom
+    from airfreight.exchange.serde import BaseXCom
 
 
 class _Rows(BaseXCom):  # type: ignore[misc]

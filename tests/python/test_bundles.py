@@ -300,7 +300,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
             abandon=writer.abandon, finish=finish,
         )  # fmt: skip
 
-    monkeypatch.setattr(exchange, "open_writer", open_writer)
+    monkeypatch.setattr(exchange.push, "open_writer", open_writer)
     monkeypatch.setattr(runtime, "borrow", lambda *_: len(attempts) == 1)
     return attempts
 

@@ -1,0 +1,43 @@
+"""What Airflow's rows hold and what they mean: `pack` on a push, `unpack` on a pull, `purge`."""
+
+from __future__ import annotations
+
+from airfreight.exchange.address import Address, name_place, new_write_id
+from airfreight.exchange.pull import (
+    decode,
+    fetch,
+    follow,
+    needs_store,
+    ours,
+    purge,
+    save,
+    unpack,
+    unpack_many,
+    wanted_columns,
+)
+from airfreight.exchange.push import open_writer, pack, store, store_many, with_core
+from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE, BaseXCom
+
+__all__ = [
+    "ROWS_ARE_BYTES",
+    "SERDE_TYPE",
+    "Address",
+    "BaseXCom",
+    "decode",
+    "fetch",
+    "follow",
+    "name_place",
+    "needs_store",
+    "new_write_id",
+    "open_writer",
+    "ours",
+    "pack",
+    "purge",
+    "save",
+    "store",
+    "store_many",
+    "unpack",
+    "unpack_many",
+    "wanted_columns",
+    "with_core",
+]

@@ -1,0 +1,387 @@
+"""What a row is to hold for a value, and the objects that are written for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from airfreight import runtime, task, values
+from airfreight._imports import loading
+from airfreight.config import settings
+from airfreight.errors import Error, InvalidError
+from airfreight.exchange import serde
+from airfreight.exchange.address import name_place, place
+from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE
+from airfreight.reference import VERSION, Reference
+from airfreight.values import Payload, human_bytes, json_
+from airfreight.values.json_ import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from airfreight._core import Coordinate, Freight, Writer
+    from airfreight.exchange.address import Address
+    from airfreight.values import Codec, Form, NewSink, bundle
+
+_T = TypeVar("_T")
+
+_log = logging.getLogger("airfreight")
+
+#: What Airflow's server side reads for itself, without the backend: the scheduler's skip logic
+#: (airflow/ti_deps/deps/not_previously_skipped_dep.py, prev_dagrun_dep.py) and operator links
+#: (airflow/providers/standard/operators/trigger_dagrun.py, cncf/kubernetes/operators/pod.py).
+_SERVER_KEYS = frozenset(
+    ("skipmixin_key", "past_depends_met", "trigger_run_id", "pod_name", "pod_namespace")
+)
+_SERVER_PREFIX = "_link_"
+#: A threshold that every text is below.
+_ANY_SIZE = 1 << 62
+#: Types that no codec has registered: the look-up is saved for most values.
+_JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
+
+
+def pack(value: Any, address: Address) -> Any:
+    """Returns what the row is to hold for a value: the value itself, or a reference to it.
+
+    Raises:
+        TypeError: the value can't be kept exactly; names the place inside it and the type.
+        Error: the store failed, a setting is wrong, or a newer attempt has written already.
+    """
+    key = address.key
+    if key is not None and (key in _SERVER_KEYS or key.startswith(_SERVER_PREFIX)):
+        return (
+            serde.by_default(value) if not _looks_like_ours(value) else _pack_anyway(value, address)
+        )
+    current = settings()
+    if current.threshold < 0:
+        return _pack_by_default(value, address)
+
+    codec = None if type(value) in _JSON_TYPES else values.for_value(value)
+    if codec is not None:
+        _require(address, value)
+        return _row(json.loads(_write(codec, value, address.coordinate(), address)))
+
+    text = json_.text_of(value)
+    if text is not None:
+        # The rows of Airflow 2 are bytes, which keep any number and have no validator of depth.
+        stays = text.kind is Kind.PLAIN or ROWS_ARE_BYTES
+        small = text.size <= current.threshold or bool(address.missing())
+        if small and stays:
+            # Airflow 3's serializer rebuilds values of exactly these types as they are, which would
+            # cost as much as our look at them did.
+            return _keep(serde.by_default(value) if ROWS_ARE_BYTES else value, address)
+        if not small or text.kind is Kind.DEEP:
+            _require(address, value)
+            return _offload(json_, json_.payload(value, text), address)
+    return _pack_document(value, address, current.threshold)
+
+
+def _pack_by_default(value: Any, address: Address) -> Any:
+    """Threshold -1: as the default backend, which has no notion of our references."""
+    if type(value) is Reference:
+        return _pack_document(value, address, _ANY_SIZE)
+    if _looks_like_ours(value):
+        return _pack_anyway(value, address)
+    return _keep(serde.by_default(_as_plain(value)), address)
+
+
+def _as_plain(value: Any) -> Any:
+    """A value that the default backend knows, of `airfreight.mappable`."""
+    if type(value).__module__ != "airfreight.mapped":
+        return value
+    with loading:
+        from airfreight import mapped
+
+    return mapped.plain(value)
+
+
+def _looks_like_ours(value: Any) -> bool:
+    """Whether a pull would take what the default backend writes of a value for a row of ours."""
+    return isinstance(value, dict) and value.keys() >= json_.OUR_MARKERS
+
+
+def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
+    # A plain dict is what the default backend would give back.
+    return _pack_document(dict(value), address, _ANY_SIZE)
+
+
+def _pack_document(value: Any, address: Address, threshold: int) -> Any:
+    """Values that plain JSON would change: our tagged document, or Airflow's form of objects."""
+    with loading:
+        from airfreight.values import _same, bundle, document
+
+    packed = _taken_apart(value)
+    # The rows of Airflow 2 are bytes, which have no validator of depth.
+    deep = packed.levels > json_.ROW_DEPTH and not ROWS_ARE_BYTES
+    if packed.airflow and not packed.tagged:
+        row = serde.by_default(value)
+        # What a database would change is kept as text, in a document.
+        if ROWS_ARE_BYTES or _same.stays_in_row(row):
+            return _pack_by_airflow(value, row, address, threshold, deep=deep)
+    encoded = packed.encoded
+    if packed.leaves:
+        if deep or (packed.weight > threshold and not address.missing()):
+            _require(address, value)
+            return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
+        # Perhaps so small that all of it stays in the row.
+        try:
+            encoded = document.Encoder(serde.leaf, options=_options()).encode(value)
+        except document.Unsupported as error:
+            raise error.as_type_error() from None
+    text = document.dump(encoded)
+    if not deep and (len(text) <= threshold or address.missing()):
+        row = {
+            "_xcom_backend": "inline",
+            "_xcom_type": document.TYPE,
+            "_airfreight": VERSION,
+            "value": encoded,
+        }
+        return _keep(_row(row), address)
+    _require(address, value)
+    if packed.leaves:
+        return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
+    return _offload(document, document.payload(value, encoded), address)
+
+
+def _taken_apart(value: Any) -> bundle.Packed:
+    """A value as a document, with the leaves that are too heavy for one beside it."""
+    with loading:
+        from airfreight.values import bundle, document
+
+    try:
+        return bundle.Packed(value, serde.leaf, _options())
+    except document.Unsupported as error:
+        raise error.as_type_error() from None
+
+
+def _pack_by_airflow(value: Any, row: Any, address: Address, threshold: int, *, deep: bool) -> Any:
+    """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
+    text = serde.text_of(row, type(value)).encode()
+    if not deep and (len(text) <= threshold or address.missing()):
+        return _keep(row, address)
+    _require(address, value)
+    summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
+    payload = Payload(body=(text,), summary=summary)
+    reference = put(payload, address.coordinate(), address, SERDE_TYPE, "json", "application/json")
+    return _row(json.loads(reference))
+
+
+def _offload(codec: Codec, payload: Payload, address: Address) -> Any:
+    return _row(
+        json.loads(put(payload, address.coordinate(), address, *_names(codec, payload.form)))
+    )
+
+
+def store(value: Any, coordinate: Coordinate, address: Address) -> str:
+    """Writes a value to the store, whatever its size, and returns the reference as JSON text.
+
+    Raises:
+        TypeError: the value can't be kept exactly.
+        Error: the store failed.
+    """
+    codec, made, payload = _choose(value)
+    if payload is None:
+        return _write(codec, made, coordinate, address)
+    return put(payload, coordinate, address, *_names(codec, payload.form))
+
+
+def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
+    """Writes values at the same time; references as JSON text, or errors, in their order."""
+    prepared = []
+    for value, coordinate, address in items:
+        codec, made, payload = _choose(value)
+        if payload is None:
+            payload = _encode(codec, made, values.new_sink)
+        attempt = _attempt(address)
+        fields = (
+            *_names(codec, payload.form),
+            payload.rows,
+            payload.summary,
+            list(payload.columns),
+        )
+        body: Any = payload.body
+        prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
+    core = runtime.freight()
+    results = core.put_many(prepared)
+    if any(isinstance(one, Error) and runtime.borrow(one, core) for one in results):
+        results = runtime.freight().put_many(prepared)
+    for result, (_, _, address) in zip(results, items, strict=True):
+        if isinstance(result, Error):
+            result.name_xcom(place(address))
+    return results
+
+
+def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
+    """The codec of a value, what it is to encode, and that encoded where it is already."""
+    codec = values.for_value(value)
+    if codec is not None:
+        return codec, value, None
+    text = json_.text_of(value)
+    if text is not None:
+        return json_, value, json_.payload(value, text)
+    with loading:
+        from airfreight.values import bundle, document
+
+    packed = _taken_apart(value)
+    if packed.leaves:
+        return cast("Codec", bundle), packed, None
+    return cast("Codec", document), value, document.payload(value, packed.encoded)
+
+
+def _encode(codec: Codec, value: Any, new_sink: NewSink) -> Payload:
+    if not getattr(codec, "NESTING", False):
+        return codec.encode(value, _options(), new_sink)
+    nesting: Any = codec
+    payload: Payload = nesting.encode(value, _options(), new_sink, serde.leaf)
+    return payload
+
+
+def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
+    """Encodes a value, which may be on its way to the store while it is encoded."""
+    sinks: list[Writer] = []
+    cores: list[Freight] = []
+
+    def new_sink(form: Form | None = None, /) -> Writer:
+        # Not before: a value that is refused needs no core.
+        cores.append(runtime.freight())
+        sinks.append(open_writer(cores[0], codec, coordinate, address, form))
+        return sinks[-1]
+
+    try:
+        payload = _encode(codec, value, new_sink)
+        if not sinks:
+            return put(payload, coordinate, address, *_names(codec, payload.form))
+        return sinks[-1].finish(
+            rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
+        )
+    except BaseException as error:
+        for sink in sinks:
+            sink.abandon(hurry=not isinstance(error, Exception))
+        # What can be read once can't be sent a second time, with other credentials.
+        if cores and not values.reads_once(codec, value) and runtime.borrow(error, cores[0]):
+            return _write(codec, value, coordinate, address)
+        if isinstance(error, Error):
+            name_place(error, address)
+        raise
+
+
+def with_core(call: Callable[[Freight], _T], address: Address) -> _T:
+    """As `runtime.with_core`; errors name the XCom."""
+    try:
+        return runtime.with_core(call)
+    except Error as error:
+        error.name_xcom(place(address))
+        raise
+
+
+def open_writer(
+    core: Freight,
+    codec: Codec,
+    coordinate: Coordinate,
+    address: Address,
+    form: Form | None = None,
+) -> Writer:
+    """Opens an object for writing. Whoever does not finish it has to abandon it."""
+    kind, extension, content_type = _names(codec, form)
+    attempt = _attempt(address)
+    return core.open(
+        coordinate,
+        type=kind,
+        extension=extension,
+        content_type=content_type,
+        attempt=attempt.number,
+        started_micros=attempt.started_micros,
+    )
+
+
+def _names(codec: Codec, form: Form | None = None) -> tuple[str, str, str]:
+    if form is not None:
+        return codec.TYPE, form.extension, form.content_type
+    return codec.TYPE, codec.EXTENSION, codec.CONTENT_TYPE
+
+
+def _options() -> values.Options:
+    current = settings()
+    return values.Options(compression=current.compression, format=current.format)
+
+
+def _attempt(address: Address) -> task.Attempt:
+    return task.attempt(
+        address.dag or "",
+        address.run or "",
+        address.task or "",
+        # Airflow 3.4 tells instances apart by id, which is part of the coordinate already.
+        None
+        if address.ti_id is not None
+        else (-1 if address.map_index is None else address.map_index),
+    )
+
+
+def put(
+    payload: Payload,
+    coordinate: Coordinate,
+    address: Address,
+    kind: str,
+    extension: str,
+    content_type: str,
+) -> str:
+    """Writes a payload and returns the reference as JSON text."""
+    return with_core(
+        lambda core: _put(core, payload, coordinate, address, kind, extension, content_type),
+        address,
+    )
+
+
+def _put(
+    core: Freight,
+    payload: Payload,
+    coordinate: Coordinate,
+    address: Address,
+    kind: str,
+    extension: str,
+    content_type: str,
+) -> str:
+    attempt = _attempt(address)
+    body: Any = payload.body
+    return core.put(
+        coordinate,
+        body,
+        type=kind,
+        extension=extension,
+        content_type=content_type,
+        rows=payload.rows,
+        summary=payload.summary,
+        columns=payload.columns,
+        attempt=attempt.number,
+        started_micros=attempt.started_micros,
+    )
+
+
+def _keep(row: Any, address: Address) -> Any:
+    """The value stays in the row: what this process sent to the store for it before has to go."""
+    core = runtime.loaded()
+    if core is not None and not address.missing():
+        try:
+            core.settle(address.coordinate())
+        except Error as error:
+            _log.warning(
+                "An object that an earlier push of the same XCom wrote could not be removed: %s",
+                error,
+            )
+    return row
+
+
+def _require(address: Address, value: Any) -> None:
+    if names := address.missing():
+        raise InvalidError(
+            f"a value of type {type(value).__name__} goes to the store, and its object's key "
+            "can't be "
+            f"made without {' and '.join(names)}: pass them to serialize_value"
+        )
+
+
+def _row(row: dict[str, Any]) -> Any:
+    if not ROWS_ARE_BYTES:
+        return row
+    return json.dumps(row, ensure_ascii=False, separators=(",", ":")).encode()
