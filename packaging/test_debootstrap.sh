@@ -81,7 +81,7 @@ cp "$scratch/ca.pem" "$scratch/other.pem" "$system/opt/airfreight/"
 
 # The chroot shares the network, so loopback is the same for both.
 mkdir -p "$scratch/data/freight" "$scratch/etc"
-port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+port=$(cd "$root" && python3 -c 'from tests.servers.process import free_port; print(free_port())')
 access=smoke-access secret=smoke-secret-of-this-run
 "$server" --access "$access" --secret "$secret" --port "127.0.0.1:$port" --quiet \
   --cert "$scratch/server.pem" --key "$scratch/server.key" posix "$scratch/data" >"$scratch/server.log" 2>&1 &

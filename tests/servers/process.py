@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -17,17 +18,32 @@ if TYPE_CHECKING:
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 _END_SECONDS = 10.0
+# Registered for few things, and below what Linux (32768) and macOS (49152) take for connections.
+_PORTS = range(20_000, 32_000)
+_PORT_ATTEMPTS = 200
+_held: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """A TCP port of 127.0.0.1 that nothing listens on at this moment.
+    """A TCP port of 127.0.0.1 that nothing uses, and that stays this process's own.
 
-    Another process may take it before it is bound: whoever starts a server tries again.
+    The system gives a connection any port of a range (`ip_local_port_range`), so that one of those
+    may be gone before a server that takes seconds to come up binds it: ours lie below. And it stays
+    bound, though not listened on: a server that sets SO_REUSEADDR, as all do, binds it as well,
+    while this function in another process passes it over.
     """
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    for _ in range(_PORT_ATTEMPTS):
+        port = secrets.choice(_PORTS)
+        holder = socket.socket()
+        try:
+            holder.bind(("127.0.0.1", port))
+        except OSError:
+            holder.close()
+            continue
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _held.append(holder)
         return port
+    raise RuntimeError(f"no port of 127.0.0.1 is free between {_PORTS[0]} and {_PORTS[-1]}")
 
 
 def find_binary(name: str, *, variable: str, module: str) -> Path:

@@ -6,7 +6,8 @@ import argparse
 import sys
 
 from tools.dev import docs, lint, setup, verbs
-from tools.dev.base import DevError, Stages, say
+from tools.dev.base import DevError, say
+from tools.dev.stages import Stages
 
 
 def _lint(arguments: argparse.Namespace) -> int:
@@ -19,7 +20,7 @@ def _lint(arguments: argparse.Namespace) -> int:
     stages.stage("docs", docs.check)
     if not arguments.fix:
         stages.stage("clang-tidy", lint.tidy)
-    return stages.finish()
+    return stages.run()
 
 
 def _docs(arguments: argparse.Namespace) -> int:
@@ -43,6 +44,9 @@ def _parser() -> argparse.ArgumentParser:
     ).set_defaults(work=verbs.demo)
     test = add("test", "Run the whole test-suite, as CI does.")
     test.add_argument("stages", nargs="*", help="only these stages")
+    test.add_argument(
+        "--lanes", type=int, choices=(1, 2, 3), default=2, help="how many stages at a time"
+    )
     test.set_defaults(work=verbs.test)
     soak = add("soak", "Run the counted tests with longer counts.")
     soak.add_argument("stages", nargs="*", help="only these stages")

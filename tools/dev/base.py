@@ -1,14 +1,14 @@
-"""What every verb stands on: places, running commands, timed stages."""
+"""What every verb stands on: places, running commands, locks."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import os
 import shlex
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -72,43 +72,10 @@ def output(command: Sequence[str | Path]) -> str:
     ).stdout
 
 
-@dataclass
-class Stages:
-    """Runs named stages, goes on after a failure, and prints what each took.
-
-    Attributes:
-        only: Names to run; all when empty.
-    """
-
-    only: Sequence[str] = ()
-    rows: list[tuple[str, float, str]] = field(default_factory=list)
-    seen: list[str] = field(default_factory=list)
-
-    def stage(self, name: str, work: Callable[[], None]) -> None:
-        """Run one stage unless it was not asked for."""
-        self.seen.append(name)
-        if self.only and name not in self.only:
-            return
-        say(name)
-        begin = time.monotonic()
-        outcome = "ok"
-        try:
-            work()
-        except DevError as error:
-            print(f"{name}: {error}", file=sys.stderr, flush=True)
-            outcome = "FAILED"
-        self.rows.append((name, time.monotonic() - begin, outcome))
-
-    def finish(self) -> int:
-        """Print the table; the exit status."""
-        unknown = [name for name in self.only if name not in self.seen]
-        if unknown:
-            raise DevError(f"no such stage: {', '.join(unknown)}; there are {', '.join(self.seen)}")
-        say("stages")
-        for name, seconds, outcome in self.rows:
-            print(f"{name:<24}{seconds:8.1f} s  {outcome}")
-        total = sum(seconds for _, seconds, _ in self.rows)
-        failed = sum(outcome != "ok" for _, _, outcome in self.rows)
-        print(f"{'total':<24}{total:8.1f} s")
-        print(f"stages: {len(self.rows) - failed} passed, {failed} failed", flush=True)
-        return 1 if failed else 0
+@contextlib.contextmanager
+def locked(name: str) -> Iterator[None]:
+    """Hold the lock `name` among all processes of this checkout: stages run at the same time."""
+    BUILD.mkdir(exist_ok=True)
+    with (BUILD / f".lock-{name}").open("w", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield

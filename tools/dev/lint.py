@@ -39,7 +39,7 @@ def tidy(*, analyze: bool = False) -> None:
     checks = ["-checks=-*,clang-analyzer-*"] if analyze else []
     run(
         [
-            "run-clang-tidy-19",
+            *("nice", "-n", "10", "run-clang-tidy-19"),
             *checks,
             "-quiet",
             "-j",

@@ -14,7 +14,7 @@ from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
 from tools import airflow_env
-from tools.dev.base import BIN, BUILD, ROOT, DevError, output, run, say
+from tools.dev.base import BIN, BUILD, ROOT, DevError, locked, output, run, say
 
 if TYPE_CHECKING:
     from tests.servers.s3_server import S3Server
@@ -56,6 +56,12 @@ def apt(groups: Iterable[str]) -> None:
     )
 
 
+def tools() -> None:
+    """The Debian packages and the developers' tools."""
+    apt(APT_GROUPS)
+    tools_venv()
+
+
 def tools_venv() -> Path:
     """The virtual environment of developers' tools, as pinned in tools/requirements.txt."""
     return airflow_env.ensure_tools()
@@ -79,10 +85,11 @@ def s3_server(kind: type[S3Server]) -> Path:
     """An S3 server of the tests, built from the Go module proxy (some minutes, once)."""
     binary = BIN / kind.PROGRAM
     stamp = BIN / f".{kind.PROGRAM}"
-    if not binary.exists() or not stamp.exists() or stamp.read_text() != kind.MODULE:
-        BIN.mkdir(parents=True, exist_ok=True)
-        run([go(), "install", kind.MODULE], env={"GOBIN": str(BIN)}, quiet=True)
-        stamp.write_text(kind.MODULE)
+    with locked(kind.PROGRAM):
+        if not binary.exists() or not stamp.exists() or stamp.read_text() != kind.MODULE:
+            BIN.mkdir(parents=True, exist_ok=True)
+            run([go(), "install", kind.MODULE], env={"GOBIN": str(BIN)}, quiet=True)
+            stamp.write_text(kind.MODULE)
     return binary
 
 
@@ -126,18 +133,27 @@ def core_venv(wheel: Path) -> Path:
     venv = BUILD / "venvs" / "core"
     stamp = venv / ".airfreight-wheel"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
-    if not stamp.exists() or stamp.read_text() != digest:
-        uv = tools_venv() / "bin" / "uv"
-        python = venv / "bin" / "python"
-        run([uv, "venv", "-q", "--clear", "--python", airflow_env.base_python(), venv], quiet=True)
-        run([uv, "pip", "install", "-q", "--python", python, wheel, "pytest"], quiet=True)
-        stamp.write_text(digest)
+    with locked("core"):
+        if not stamp.exists() or stamp.read_text() != digest:
+            uv = tools_venv() / "bin" / "uv"
+            python = venv / "bin" / "python"
+            fresh: list[str | Path] = [
+                uv,
+                "venv",
+                "-q",
+                "--clear",
+                "--python",
+                airflow_env.base_python(),
+                venv,
+            ]
+            run(fresh, quiet=True)
+            run([uv, "pip", "install", "-q", "--python", python, wheel, "pytest"], quiet=True)
+            stamp.write_text(digest)
     return venv
 
 
 def everything() -> None:
     """All that `./dev test` installs, without running a test."""
-    apt(APT_GROUPS)
-    tools_venv()
+    tools()
     versitygw()
     minio()

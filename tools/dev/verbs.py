@@ -14,7 +14,8 @@ from tests.servers.versitygw import VersityGW
 
 from tools.dev import build, docs, lint
 from tools.dev import setup as installing
-from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, Stages, run, say
+from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, run, say
+from tools.dev.stages import Stages
 
 if TYPE_CHECKING:
     from tests.servers.s3_server import S3Server
@@ -86,33 +87,43 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("limits", partial(_limits, "release", *large))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version, soak=True))
-    return stages.finish()
+    return stages.run()
 
 
 def test(arguments: argparse.Namespace) -> int:
-    """The whole suite; what CI runs."""
-    stages = Stages(only=arguments.stages)
-    stages.stage("setup", installing.everything)
-    stages.stage("lint", _lint)
-    stages.stage("clang-tidy", lint.tidy)
-    stages.stage("core", lambda: _ctest("debug", second_server=True))
-    stages.stage("core-asan", partial(_sanitized, "asan"))
-    stages.stage("core-tsan", partial(_sanitized, "tsan"))
-    # A dozen targets: within the minute that the stage may take.
-    stages.stage("fuzz", partial(_fuzz, 3))
-    stages.stage("wheel", _wheel)
-    stages.stage("debootstrap", _debootstrap)
-    stages.stage("servers", _server_tests)
-    stages.stage("access", _access_tests)
-    stages.stage("fork", partial(_fork, 50))
-    stages.stage("chaos", partial(_chaos, 1000, seed=1))
-    stages.stage("limits", partial(_limits, "debug"))
+    """The whole suite; what CI runs.
+
+    Two stages at a time: while servers, forks and schedulers are waited for, the other compiles.
+    """
+    stages = Stages(only=arguments.stages, lanes=arguments.lanes)
+    base = ("setup", "servers")
+    with_wheel = (*base, "wheel")
+    stages.stage("setup", installing.tools)
+    stages.stage("servers", _server_tests, after=("setup",), compiles=True)
+    stages.stage("lint", _lint, after=("setup",))
+    stages.stage("wheel", _wheel, after=("setup",), compiles=True)
+    stages.stage("clang-tidy", lint.tidy, after=("setup",), compiles=True)
+    stages.stage("core-asan", partial(_sanitized, "asan"), after=base, compiles=True)
+    stages.stage("core-tsan", partial(_sanitized, "tsan"), after=base, compiles=True)
+    stages.stage("core", lambda: _ctest("debug", second_server=True), after=base, compiles=True)
     for version in AIRFLOW_FULL:
-        stages.stage(f"python-{version}", partial(_python_tests, version))
+        stages.stage(f"python-{version}", partial(_python_tests, version), after=with_wheel)
+    stages.stage("bindings", build.bindings, after=("wheel", "core"), compiles=True)
+    stages.stage("debootstrap", _debootstrap, after=with_wheel)
+    # One Airflow at a time: it wants memory, and some of its ports are the same for all.
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
-        stages.stage(f"airflow-{version}", partial(_airflow_tests, version))
-    stages.stage("airflow-celery", partial(_airflow_tests, "3.3.2", celery=True))
-    return stages.finish()
+        work = partial(_airflow_tests, version)
+        stages.stage(f"airflow-{version}", work, after=with_wheel, group="airflow")
+    celery = partial(_airflow_tests, "3.3.2", celery=True)
+    stages.stage("airflow-celery", celery, after=with_wheel, group="airflow")
+    stages.stage("access", _access_tests, after=with_wheel)
+    stages.stage("chaos", partial(_chaos, 1000, seed=1), after=with_wheel)
+    # A dozen targets: within the minute that the stage may take.
+    stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",))
+    stages.stage("fork", partial(_fork, 50), after=(*with_wheel, "core-asan", "core-tsan"))
+    # It measures memory.
+    stages.stage("limits", partial(_limits, "debug"), after=("core",), alone=True)
+    return stages.run()
 
 
 def _server_env() -> dict[str, str]:
@@ -210,7 +221,6 @@ def _wheel() -> None:
     # build_wheel.sh leaves an environment with nanobind, which the comparison of stubs imports.
     wheel_tools = BUILD / "wheel-tools" / "bin" / "python"
     run([wheel_tools, ROOT / "packaging" / "check_stubs.py", built])
-    build.bindings()
 
 
 def _debootstrap() -> None:
