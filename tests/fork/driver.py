@@ -144,9 +144,8 @@ def _round(program: Program, proxy: CountingProxy, number: int) -> None:
     proxy.clear()
 
 
-def run(command: Sequence[str], rounds: int) -> None:
-    """Raises ForkError unless every round comes out right."""
-    begin = time.monotonic()
+def _rounds(command: Sequence[str], numbers: range) -> set[str]:
+    """One program's life; the methods of the requests that it prepared with."""
     with VersityGW(bucket=_BUCKET) as server, CountingProxy(server.endpoint) as proxy:
         environment = server.environment()
         environment |= {"AIRFREIGHT_TEST_S3_ENDPOINT": proxy.url, "AWS_ENDPOINT_URL_S3": proxy.url}
@@ -155,12 +154,27 @@ def run(command: Sequence[str], rounds: int) -> None:
             if program.hear() != "ready":
                 raise ForkError("not ready")
             kinds = {request.method for request in proxy.requests}
-            for number in range(rounds):
+            for number in numbers:
                 _round(program, proxy, number)
             if status := program.quit():
                 raise ForkError(f"the parent ended with {status}")
         finally:
             program.kill()
+    return kinds
+
+
+def run(command: Sequence[str], rounds: int, fresh: int) -> None:
+    """Raises ForkError unless every round comes out right.
+
+    Args:
+        command: the program.
+        rounds: how often it forks.
+        fresh: after how many rounds another is started in its place.
+    """
+    begin = time.monotonic()
+    kinds: set[str] = set()
+    for first in range(0, rounds, fresh):
+        kinds |= _rounds(command, range(first, min(first + fresh, rounds)))
     took = time.monotonic() - begin
     print(
         f"fork: {rounds} rounds, {len(_PUTS + _GETS)} transfers in flight at each fork, as many in "
@@ -172,11 +186,17 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python3 -m tests.fork", description=__doc__)
     parser.add_argument("--rounds", type=int, default=50)
+    parser.add_argument(
+        "--fresh",
+        type=int,
+        default=1 << 30,
+        help="rounds of one program, before the next is started",
+    )
     parser.add_argument("command", nargs="+", help="after --, the program that forks")
     arguments = parser.parse_args()
     exit_on_sigterm()
     try:
-        run(arguments.command, arguments.rounds)
+        run(arguments.command, arguments.rounds, arguments.fresh)
     except ForkError as error:
         print(f"fork: {error}", file=sys.stderr)
         return 1
