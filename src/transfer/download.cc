@@ -224,17 +224,46 @@ bool Download::ReadRange(Stream& stream, bool caller, const Context& context) {
     return EndWith(std::move(error));
   }
   Error error = std::move(read).error();
-  const int takeovers = stream.barren() ? stream.takeovers + 1 : 0;
-  if (caller || !error.retryable || stop_.IsSet() || takeovers > kMaxTakeovers) {
+  // An object that was replaced can't be had any more, whoever asks.
+  if (caller || stop_.IsSet() || error.code == ErrorCode::kConditionFailed) {
     return EndWith(std::move(error));
   }
-  // The store may have enough of us: the others take the rest.
+  const int takeovers = stream.barren() ? stream.takeovers + 1 : 0;
+  if (error.retryable && takeovers > kMaxTakeovers) return EndWith(std::move(error));
+  // The store may have enough of us, or not like requests for ranges: the others take the rest.
+  // What is in the way of them all is the caller's own error soon enough.
   shrunk_ = true;
+  if (!error.retryable) refused_ = true;
   Stream* const rest = Split(stream, stream.position);
   rest->under_way = false;
   rest->takeovers = takeovers;
   returned_.push_back(rest);
+  JoinReturned();
   return false;
+}
+
+// Ranges that no one reads any more, and that lie where the answer to an earlier request goes on,
+// need no request of their own.
+void Download::JoinReturned() {
+  const auto join = [this](const Stream* returned) {
+    const auto before =
+        std::find_if(streams_.begin(), streams_.end(), [returned](const auto& stream) {
+          return stream->under_way && stream->left() > 0 && stream->end == returned->begin &&
+                 stream->asked_to >= returned->end;
+        });
+    if (before == streams_.end()) return false;
+    (*before)->end = returned->end;
+    return true;
+  };
+  for (auto at = returned_.begin(); at != returned_.end();) {
+    if (!join(*at)) {
+      ++at;
+      continue;
+    }
+    (*at)->end = (*at)->begin;
+    returned_.erase(at);
+    at = returned_.begin();  // What lies behind it may follow.
+  }
 }
 
 // The first error is the download's.
@@ -267,6 +296,7 @@ Context Download::ContextOf(Stream& stream, bool caller, const Context& context)
 void Download::WorkUntilDone(bool caller, const Context& context) {
   std::unique_lock lock(mutex_);
   while (!stop_.IsSet()) {
+    if (refused_ && !caller) return;
     if (Stream* const stream = Claim(); stream != nullptr) {
       lock.unlock();
       const bool more = ReadRange(*stream, caller, context);

@@ -87,6 +87,7 @@ class Download {
   bool EndWith(Error error);
   Stream* Claim();
   Stream* Split(Stream& from, uint64_t at);
+  void JoinReturned();
   bool AllDone() const;
   void Watch();
   Result<std::string> Digest(const Context& context);
@@ -113,7 +114,8 @@ class Download {
   uint64_t delivered_ = 0;
   int running_ = 1;  // Streams with a thread, the caller's included.
   int wanted_ = 1;
-  bool shrunk_ = false;  // A stream failed: the store has enough of them.
+  bool shrunk_ = false;   // A stream failed: the store has enough of them.
+  bool refused_ = false;  // And for good: only the caller's thread asks for what is left.
   Clock::duration latency_{};
   double stream_rate_ = 0;  // Bytes per second of one stream, as last seen.
   // Of the calling thread alone.

@@ -309,15 +309,24 @@ TEST_F(DownloadTest, RangeThatFailsForAWhileIsReadByTheOthers) {
   EXPECT_TRUE(failed);
 }
 
-TEST_F(DownloadTest, RangeThatFailsForGoodEndsTheDownload) {
+TEST_F(DownloadTest, RangesThatAreRefusedAreLeftToTheCallersThread) {
+  const auto caller = std::this_thread::get_id();
+  std::atomic<int> refused{0};
   store_.before_piece = [&](int stream, uint64_t offset, const Context& context) -> Status {
-    if (stream == 0 && offset == 8 * kPiece) {
-      while (!context.IsCancelled()) {
-        store_.Advance(milliseconds(1));
-        std::this_thread::yield();
-      }
-    }
-    if (stream == 2) return Fail(ErrorCode::kDenied, "no more");
+    if (stream == 0) Hold(2, stream, offset, context);
+    if (std::this_thread::get_id() == caller) return {};
+    ++refused;
+    return Fail(ErrorCode::kDenied, "no ranges");
+  };
+  ExpectWhole(Run());
+  EXPECT_GE(refused, 1);
+  EXPECT_LE(refused, 3);  // Each thread was refused once.
+}
+
+TEST_F(DownloadTest, CallersRangeThatFailsForGoodEndsTheDownload) {
+  store_.before_piece = [&](int stream, uint64_t offset, const Context& context) -> Status {
+    if (stream == 0) Hold(2, stream, offset, context);
+    if (stream > 0 || offset >= 8 * kPiece) return Fail(ErrorCode::kDenied, "no more");
     return {};
   };
   EXPECT_TRUE(IsError(Run(), ErrorCode::kDenied));
