@@ -179,4 +179,14 @@ def crc32c(data: Buffer, before: int = 0) -> int:
     CRC-32C (RFC 3720) of bytes-like data, after what has the checksum `before`.
     """
 
+def merge_parquet_footers(parts: Sequence[tuple[Buffer, int]], entries: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """
+    The end of a Parquet file that is made of the pages of others, whose (footer, shift of offsets) these are; `entries` of metadata come first.
+    """
+
+def available_cpus() -> int:
+    """
+    Processors that this process may use: by its affinity and the quotas of its cgroups.
+    """
+
 def version() -> str: ...

@@ -28,11 +28,13 @@
 #include "airfreight/freight.h"
 #include "airfreight/reference.h"
 #include "airfreight/store.h"
+#include "base/cgroup.h"
 #include "base/crc32c.h"
 #include "base/digest.h"
 #include "base/fork_local.h"
 #include "calls.h"
 #include "streams.h"
+#include "values/parquet_footer.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;  // NOLINT(google-build-using-namespace): argument names, as nanobind
@@ -470,5 +472,27 @@ NB_MODULE(_core, module) {
       [](const BytesLike& data, uint32_t before) { return ExtendCrc32c(before, View(data)); },
       "data"_a, "before"_a = 0,
       "CRC-32C (RFC 3720) of bytes-like data, after what has the checksum `before`.");
+  module.def(
+      "merge_parquet_footers",
+      [](const std::vector<std::pair<BytesLike, int64_t>>& parts,
+         const std::vector<std::pair<nb::bytes, nb::bytes>>& entries) {
+        std::vector<ParquetPart> views;
+        for (const auto& [footer, shift] : parts) views.push_back({View(footer), shift});
+        std::vector<ParquetEntry> texts;
+        for (const auto& [key, value] : entries) {
+          texts.emplace_back(std::string(key.c_str(), key.size()),
+                             std::string(value.c_str(), value.size()));
+        }
+        const std::string end = ValueOrRaise(MergeParquetFooters(views, texts));
+        return nb::bytes(end.data(), end.size());
+      },
+      "parts"_a, "entries"_a,
+      nb::sig("def merge_parquet_footers(parts: Sequence[tuple[Buffer, int]], "
+              "entries: Sequence[tuple[bytes, bytes]]) -> bytes"),
+      "The end of a Parquet file that is made of the pages of others, whose (footer, shift of "
+      "offsets) these are; `entries` of metadata come first.");
+  module.def(
+      "available_cpus", [] { return AvailableCpus(); },
+      "Processors that this process may use: by its affinity and the quotas of its cgroups.");
   module.def("version", [] { return std::string(AIRFREIGHT_VERSION); });
 }

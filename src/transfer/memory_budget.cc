@@ -4,9 +4,9 @@
 #include <chrono>
 #include <fstream>
 #include <optional>
-#include <string_view>
 #include <utility>
 
+#include "base/cgroup.h"
 #include "store/checks.h"
 
 namespace airfreight {
@@ -29,48 +29,11 @@ std::optional<uint64_t> ReadLimit(const std::string& path) {
   return limit;
 }
 
-// The lowest limit from the cgroup `path` up to the mount itself. Within a container the path may
-// be that of the host, which is not there: then only the mount's own file is found, and that is the
-// container's.
-uint64_t LowestLimit(const std::string& mount, std::string path, const char* file) {
-  uint64_t lowest = UINT64_MAX;
-  if (path.find("..") != std::string::npos) path.clear();
-  for (;;) {
-    while (path.ends_with('/')) path.pop_back();
-    if (const auto limit = ReadLimit(mount + path + "/" + file)) lowest = std::min(lowest, *limit);
-    if (path.empty()) return lowest;
-    path.resize(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
-  }
-}
-
-bool NamesMemory(std::string_view controllers) {
-  while (!controllers.empty()) {
-    const size_t comma = std::min(controllers.find(','), controllers.size());
-    if (controllers.substr(0, comma) == "memory") return true;
-    controllers.remove_prefix(std::min(comma + 1, controllers.size()));
-  }
-  return false;
-}
-
-// https://docs.kernel.org/admin-guide/cgroup-v2.html and …/cgroup-v1/memory.html; the lines of
-// /proc/self/cgroup: cgroups(7), "hierarchy-ID:controller-list:cgroup-path".
 uint64_t MemoryLimit(const std::string& root) {
   uint64_t lowest = UINT64_MAX;
-  std::ifstream cgroups(root + "/proc/self/cgroup");
-  for (std::string line; std::getline(cgroups, line);) {
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string path = line.substr(second + 1);
-    const std::string mount = root + "/sys/fs/cgroup";
-    if (controllers.empty()) {
-      lowest = std::min(lowest, LowestLimit(mount, path, "memory.max"));
-      // Where both versions are mounted, v2 lies beside v1's controllers.
-      lowest = std::min(lowest, LowestLimit(mount + "/unified", path, "memory.max"));
-    } else if (NamesMemory(controllers)) {
-      lowest = std::min(lowest, LowestLimit(mount + "/memory", path, "memory.limit_in_bytes"));
-    }
+  for (const Cgroup& group : CgroupsOf("memory", root)) {
+    const char* file = group.version == 2 ? "/memory.max" : "/memory.limit_in_bytes";
+    if (const auto limit = ReadLimit(group.folder + file)) lowest = std::min(lowest, *limit);
   }
   return lowest;
 }

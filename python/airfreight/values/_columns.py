@@ -22,6 +22,8 @@ from airfreight.values._freqs import pack_freq, same_freq, set_freq, unpack_freq
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from airfreight.values import Options
 
 #: The dtypes of numpy that Parquet keeps: kind letters of numpy.dtype.kind.
@@ -55,7 +57,7 @@ _FIRST_OBJECTS = frozenset(
 _LATER_MEMBERS = frozenset(("documents", "freq", "freqs", "schema", "ticks"))
 
 #: Bytes of labels or categories from which on they are compressed.
-_WORTH_COMPRESSING = 4096
+WORTH_COMPRESSING = 4096
 
 
 @dataclass(frozen=True)
@@ -84,8 +86,9 @@ def version(spec: dict[str, Any]) -> int:
     """The version of the format that a reader of this spec must know."""
     kind = spec["kind"]
     if kind == "categorical":
-        labels = spec["categories"].get("arrays", ())
-        return max((version(one["spec"]) for one in labels if "spec" in one), default=1)
+        from airfreight.values._labels import version as labels_version
+
+        return labels_version(spec["categories"])
     if kind == "interval" and "freqs" not in spec:
         return version(spec["ends"])
     first = kind in _FIRST_KINDS and not _LATER_MEMBERS & spec.keys()
@@ -213,7 +216,10 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
 
 
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
-    """The inverse: an array of numpy or of pandas that owns its memory and may be written to."""
+    """The inverse: an array of numpy or of pandas that may be written to, in memory of its own.
+
+    `chunks` may lose theirs to it: nobody may use them any more.
+    """
     kind = spec["kind"]
     if kind == "numpy":
         return _numpy_from(chunks, np.dtype(spec["dtype"]))
@@ -266,6 +272,40 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
     if kind == "sparse":
         return _sparse_from(chunks, spec)
     raise ValueError(f"a column of an unknown kind {kind!r}")
+
+
+def from_batches(
+    batches: Iterator[list[Any]], rows: int, specs: Sequence[dict[str, Any]]
+) -> list[Any]:
+    """As `from_arrow`, of columns that come in batches of rows: arrays, or chunks of them.
+
+    Numbers of one batch of many are where they belong before the next is decoded, whose memory is
+    then the same. The lists are emptied.
+    """
+    arrays: list[Any] = [None] * len(specs)
+    others: list[list[pa.Array]] = [[] for _ in specs]
+    kinds: list[Any] = [None] * len(specs)
+    start = 0
+    for columns in batches:
+        stop = start + (len(columns[0]) if columns else 0)
+        if rows and stop == start:
+            continue
+        for position, spec in enumerate(specs):
+            column, columns[position] = columns[position], None
+            if spec["kind"] == "numpy" and stop - start < rows:
+                if arrays[position] is None:
+                    arrays[position] = np.empty(rows, np.dtype(spec["dtype"]))
+                arrays[position][start:stop] = column.to_numpy(zero_copy_only=False)
+            else:
+                others[position] += getattr(column, "chunks", [column])
+                kinds[position] = column.type
+        start = stop
+    for position, spec in enumerate(specs):
+        if arrays[position] is None:
+            # Each Arrow column goes as soon as its array is there.
+            chunks, others[position] = others[position], []
+            arrays[position] = from_arrow(pa.chunked_array(chunks, kinds[position]), spec)
+    return arrays
 
 
 # --- numpy ----------------------------------------------------------------------------------------
@@ -340,6 +380,8 @@ def _times_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
 
 
 def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
+    if chunks.num_chunks == 1 and (lent := _lent(chunks.chunk(0), dtype)) is not None:
+        return lent
     # Chunk by chunk into memory that is pandas' own: Arrow lends its arrays read-only, and joining
     # them first would be a copy more. (Seconds come back as milliseconds: Parquet has no seconds.)
     array: Any = np.empty(len(chunks), dtype=dtype)
@@ -347,6 +389,29 @@ def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
     for chunk in chunks.chunks:
         array[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         start += len(chunk)
+    return array
+
+
+def _lent(chunk: pa.Array, dtype: np.dtype[Any]) -> Any:
+    """The numbers of an array that was just decoded, in Arrow's own memory, which it then has.
+
+    None where they have to be copied: others may see that memory (it is a part of a larger one, as
+    of a file that is not compressed), or it holds something else.
+    """
+    kind = chunk.type
+    if pa.types.is_timestamp(kind):
+        kind = pa.timestamp(kind.unit)  # Zones are not numpy's.
+    if dtype.kind not in "iufmM" or not dtype.isnative or pa.from_numpy_dtype(dtype) != kind:
+        return None
+    if not len(chunk) or (chunk.null_count and dtype.kind in "iu"):
+        return None
+    buffer = chunk.buffers()[1]
+    if buffer is None or not buffer.is_mutable or buffer.parent is not None:
+        return None
+    array = np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
+    if chunk.null_count:
+        missing: Any = np.array("NaT", dtype) if dtype.kind in "mM" else np.nan
+        array[chunk.is_null().to_numpy(zero_copy_only=False)] = missing
     return array
 
 
@@ -517,7 +582,7 @@ def to_base64(array: pa.Array) -> str:
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([array], names=["v"])
     # No codec of Parquet's sees what lies in the metadata, such as 60,000 categories.
-    compression = "zstd" if array.nbytes >= _WORTH_COMPRESSING else None
+    compression = "zstd" if array.nbytes >= WORTH_COMPRESSING else None
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)

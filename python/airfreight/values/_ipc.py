@@ -111,19 +111,25 @@ class Source:
 
     _mapped: mmap.mmap
 
-    def read(self) -> list[pa.ChunkedArray]:
-        """All columns."""
-        return list(self._file.read_all().columns)
+    def batches(
+        self, positions: Sequence[int] | None = None
+    ) -> tuple[int, Iterator[list[pa.Array]]]:
+        """How many rows there are, and the columns batch by batch.
 
-    def read_columns(self, positions: Sequence[int]) -> list[pa.ChunkedArray]:
-        """Columns by their numbers, which rise."""
-        if not positions:
-            return []
-        if self._reader is not None:
+        One batch is decompressed at a time, when it is asked for. `positions` are numbers of
+        columns, which rise; None: all of them.
+        """
+        if positions is not None and self._reader is not None:
             self._fetch(self._reader, positions)
-        options = pa.ipc.IpcReadOptions(included_fields=list(positions))
+        rows = sum(_rows(self._data, start) for start, _, _ in _record_batches(self._data))
+        return rows, self._batches(positions)
+
+    def _batches(self, positions: Sequence[int] | None) -> Iterator[list[pa.Array]]:
+        options = pa.ipc.IpcReadOptions(included_fields=positions and list(positions))
         with pa.ipc.open_file(pa.BufferReader(self._data), options=options) as file:
-            return list(file.read_all().columns)
+            for number in range(file.num_record_batches):
+                # (An empty list of fields means all.)
+                yield file.get_batch(number).columns if positions != [] else []
 
     def _fetch(self, reader: Reader, positions: Sequence[int]) -> None:
         reader.set_blocks(self._entries[BLOCKS_KEY])
@@ -206,14 +212,24 @@ def _record_batches(data: Any) -> Iterator[tuple[int, ...]]:
     yield from _structs(data, footer, 3, _BLOCK)
 
 
-def _buffers(data: Any, start: int) -> Iterator[tuple[int, ...]]:
-    """Offset in the body, and length, of each buffer of the batch that begins there."""
+def _rows(data: Any, start: int) -> int:
+    """The rows of the batch that begins there."""
+    at = _field(data, _header(data, start), 0)
+    return struct.unpack_from("<q", data, at)[0] if at is not None else 0
+
+
+def _header(data: Any, start: int) -> int:
     # A marker and the length come before the message.
     message = _root(data, start + 8)
     header = _field(data, message, 2)
     if header is None:
         raise ValueError("a message has no header")
-    yield from _structs(data, header + _u32(data, header), 2, _BUFFER)
+    return header + _u32(data, header)
+
+
+def _buffers(data: Any, start: int) -> Iterator[tuple[int, ...]]:
+    """Offset in the body, and length, of each buffer of the batch that begins there."""
+    yield from _structs(data, _header(data, start), 2, _BUFFER)
 
 
 def _u32(data: Any, at: int) -> int:

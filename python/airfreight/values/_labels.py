@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 
 from airfreight.values import _columns, _objects, document
 from airfreight.values._columns import (
+    WORTH_COMPRESSING,
     from_arrow,
     from_base64,
     make_column,
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
 #: Bytes that the labels of a level may take most of which no row uses: a small part of a huge frame
 #: should not carry all labels of that.
 _MAX_SPARE_BYTES = 64 << 20
+#: What compresses labels that are documents.
+_CODEC = "zstd"
 
 
 def pack_index(
@@ -86,10 +90,13 @@ def unpack_index(packed: dict[str, Any], arrays: Sequence[Any] | None) -> pd.Ind
 
 def version(packed: dict[str, Any]) -> int:
     """The version of the format that a reader of this index must know."""
-    if isinstance(packed.get("freq"), dict):
-        return 2
-    specs = [labels["spec"] for labels in packed.get("arrays", ()) if "spec" in labels]
-    return max(map(_columns.version, specs), default=1)
+    least = 2 if isinstance(packed.get("freq"), dict) else 1
+    for labels in packed.get("arrays", ()):
+        if "packed" in labels:
+            return 3
+        if "spec" in labels:
+            least = max(least, _columns.version(labels["spec"]))
+    return max([least, *(version(one) for one in packed.get("level_labels", ()) if one)])
 
 
 # --- Levels ---------------------------------------------------------------------------------------
@@ -249,22 +256,37 @@ def _labels(index: pd.Index[Any], options: Options | None) -> dict[str, Any]:
                 label if column is None or isinstance(label, str) else None
                 for label in index.tolist()
             ]
-            labels: dict[str, Any] = {"objects": document.Encoder(options=options).encode(objects)}
+            labels = _documents(document.Encoder(options=options).encode(objects))
         except document.Unsupported as error:
             raise Refused(f"a label is of type {error.cls.__name__}") from None
         return labels if column is None else labels | {"spec": column.spec}
     return {"spec": column.spec, "arrow": to_base64(to_arrow(column, 0, len(index)))}
 
 
+def _documents(encoded: list[Any]) -> dict[str, Any]:
+    """Labels that are documents: as they are, or compressed where they are many."""
+    text = document.dump(encoded)
+    if len(text) < WORTH_COMPRESSING:
+        return {"objects": encoded}
+    # No codec of Parquet's sees what lies in the metadata, such as 60,000 categories.
+    data = pa.compress(text, codec=_CODEC, asbytes=True)
+    return {"packed": [len(text), base64.b64encode(data).decode()]}
+
+
+def _undocuments(labels: dict[str, Any]) -> Any:
+    if "objects" in labels:
+        return document.from_json(labels["objects"])
+    size, text = labels["packed"]
+    data = base64.b64decode(text, validate=True)
+    return document.decode(memoryview(pa.decompress(data, size, codec=_CODEC, asbytes=True)))
+
+
 def _unlabels(packed: dict[str, Any]) -> Any:
-    if "objects" in packed:
+    if "arrow" not in packed:
+        labels = _undocuments(packed)
         if "spec" in packed:
-            texts = [
-                text if isinstance(text, str) else None
-                for text in document.from_json(packed["objects"])
-            ]
+            texts = [text if isinstance(text, str) else None for text in labels]
             return _texts(texts, packed["spec"])
-        labels = document.from_json(packed["objects"])
         array: Any = np.empty(len(labels), dtype=object)
         for position, label in enumerate(labels):  # One by one: tuples are labels, not rows.
             array[position] = label

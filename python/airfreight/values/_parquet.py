@@ -8,16 +8,19 @@ from __future__ import annotations
 import base64
 import collections
 import contextlib
+import struct
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pyarrow.types as is_
 
+from airfreight._imports import loading
 from airfreight.values import _encodings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from airfreight._core import Reader
 
@@ -31,12 +34,20 @@ BLOCKS_KEY = b"airfreight.blocks"
 WORTH_PARTS = 1 << 20
 #: Whether this pyarrow knows of checksums of pages.
 _PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 15
+#: Whether entries can come when all else is written: since pyarrow 16.
+_LATE_ENTRIES = hasattr(pq.ParquetWriter, "add_key_value_metadata")
 
 #: Arrow memory of one row group: large enough that Parquet's per-chunk costs vanish, small enough
-#: that one more of it does not show beside the frame.
+#: that a few more of it do not show beside the frame.
 _GROUP_BYTES = 16 << 20
-_MIN_GROUP_ROWS = 64 << 10
+_MIN_GROUP_ROWS = 8 << 10
 _MAX_GROUP_ROWS = 1 << 20
+#: Threads that encode row groups: beyond that the conversion from pandas, which is one thread's,
+#: and the network are what a push waits for, and each holds a row group more.
+_MOST_THREADS = 4
+#: Magic bytes at the beginning of a file; at its end the length of the footer, and these again.
+_MAGIC = b"PAR1"
+_END = struct.Struct("<I4s")
 #: Arrow memory of a table from which on a look at it may save more than a few kilobytes.
 _WORTH_CHOOSING = 4096
 #: Parquet's readers and writers hold a page's length in 32 bits; a page takes this many values.
@@ -61,46 +72,71 @@ class Table(NamedTuple):
 
 
 def group_rows(table: Table) -> int:
-    """Rows of a row group, or of a batch."""
+    """Rows of a row group, or of a batch: of all but the last, which has no more."""
     row_bytes = sum(table.row_bytes) or 1
-    group = max(_MIN_GROUP_ROWS, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
+    most = max(_MIN_GROUP_ROWS, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
     # Long texts: no lower bound on rows there, because one page must stay far below 2 GiB.
-    return max(1, min(group, int(4 * _GROUP_BYTES / row_bytes) or 1))
+    most = max(1, min(most, int(4 * _GROUP_BYTES / row_bytes) or 1))
+    # Of one size, and if many an even number: they are encoded at the same time. (A few more of few
+    # would be that many requests more for who reads columns.) How many there are does not depend on
+    # the machine, so that the same table is the same file everywhere.
+    count = -(-table.rows // most)
+    count += count % 2 if count > 3 else 0
+    return max(1, -(-table.rows // max(1, count)))
 
 
 def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
     """Writes a file; `entry` is ours in its metadata.
 
-    The sink is abandoned when something is raised.
+    The sink is abandoned when something is raised. Threads: encodes row groups at the same time, on
+    threads of its own, which have ended when it returns; the sink is written to by the caller's.
     """
-    schema = table.schema
     group = group_rows(table)
-    # Since pyarrow 16 entries can come late; in the schema ours would lie in the file twice.
-    late = hasattr(pq.ParquetWriter, "add_key_value_metadata")
-    if not late:
-        schema = schema.with_metadata({METADATA_KEY: entry})
     widest = max(1.0, *table.row_bytes) if table.row_bytes else 1.0
-    writer = None
     try:
-        writer = pq.ParquetWriter(
-            pa.PythonFile(sink, mode="w"),
-            schema,
+        options = {
             # No statistics: readers of an XCom take all of it, and they cost a sixth of the
             # encoding.
-            write_statistics=False,
-            write_batch_size=max(1, min(_BATCH_VALUES, int(_BATCH_BYTES / widest))),
-            version="2.6",
+            "write_statistics": False,
+            "write_batch_size": max(1, min(_BATCH_VALUES, int(_BATCH_BYTES / widest))),
+            "version": "2.6",
             **_encoding_options(table, min(group, table.rows), compression),
             **({"write_page_checksum": True} if _PAGE_CHECKSUMS else {}),
-        )
+        }
+        threads = _threads(table, group)
+        if threads > 1:
+            _write_at_once(sink, table, entry, options, group, threads)
+        else:
+            _write_in_turn(sink, table, entry, options, group)
+    except BaseException as error:
+        sink.abandon(hurry=not isinstance(error, Exception))
+        raise
+
+
+def _threads(table: Table, group: int) -> int:
+    if table.rows <= group or not len(table.schema) or not _LATE_ENTRIES:
+        return 1
+    with loading:
+        from airfreight import _core
+
+    return min(_core.available_cpus(), _MOST_THREADS, -(-table.rows // group))
+
+
+def _write_in_turn(
+    sink: Any, table: Table, entry: bytes, options: dict[str, Any], group: int
+) -> None:
+    """By one writer of pyarrow's, straight into the sink."""
+    schema = table.schema
+    if not _LATE_ENTRIES:  # (Else ours would lie in the file twice.)
+        schema = schema.with_metadata({METADATA_KEY: entry})
+    writer = None
+    try:
+        writer = pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, **options)
         for start in range(0, table.rows, group) if len(schema) else ():
             arrays = table.take(start, min(start + group, table.rows))
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema), row_group_size=group)
-        if late:
-            entries = {METADATA_KEY: entry}
-            if hasattr(sink, "seal_blocks") and sink.tell() >= WORTH_PARTS:
-                entries[BLOCKS_KEY] = base64.b64encode(sink.seal_blocks())
-            writer.add_key_value_metadata(entries)
+        if _LATE_ENTRIES:
+            writer.add_key_value_metadata(_entries(sink, entry))
         writer.close()
     except BaseException as error:
         # What the writer still writes when it is closed, be it by the garbage collector, is for
@@ -110,6 +146,74 @@ def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
             with contextlib.suppress(Exception):
                 writer.close()
         raise
+
+
+def _write_at_once(
+    sink: Any, table: Table, entry: bytes, options: dict[str, Any], group: int, threads: int
+) -> None:
+    """By several writers, each of which makes a file of one row group in memory.
+
+    What is sent is their pages, in order, and one footer made of theirs: byte for byte the file
+    that one writer would have made.
+    """
+    with loading:
+        from airfreight import _core
+
+    waiting: collections.deque[Future[memoryview]] = collections.deque()
+    footers: list[tuple[memoryview, int]] = []
+    sink.write(_MAGIC)
+
+    def send_first() -> None:
+        file = waiting.popleft().result()
+        end = len(file) - _END.size
+        footer_at = end - _END.unpack_from(file, end)[0]
+        # (A copy, which lets the pages go.)
+        footer = memoryview(bytes(file[footer_at:end]))
+        footers.append((footer, sink.tell() - len(_MAGIC)))
+        sink.write(file[len(_MAGIC) : footer_at])
+
+    pool = ThreadPoolExecutor(threads, "airfreight-encode")
+    try:
+        for start in range(0, table.rows, group):
+            arrays = table.take(start, min(start + group, table.rows))
+            part = pa.Table.from_arrays(arrays, schema=table.schema)
+            waiting.append(_submit(pool, part, options))
+            del arrays, part  # Held by whoever encodes them, no longer than that.
+            if len(waiting) > threads:
+                send_first()
+        while waiting:
+            send_first()
+    finally:
+        # After an error (of a task's time-out, perhaps) only for those who are in a row group.
+        pool.shutdown(wait=True, cancel_futures=True)
+    sink.write(_core.merge_parquet_footers(footers, list(_entries(sink, entry).items())))
+
+
+def _submit(
+    pool: ThreadPoolExecutor, part: pa.Table, options: dict[str, Any]
+) -> Future[memoryview]:
+    try:
+        return pool.submit(_encode_group, part, options)
+    except RuntimeError:  # No thread is to be had, or the interpreter is ending.
+        done: Future[memoryview] = Future()
+        done.set_result(_encode_group(part, options))
+        return done
+
+
+def _encode_group(part: pa.Table, options: dict[str, Any]) -> memoryview:
+    """A file of one row group."""
+    buffer = pa.BufferOutputStream()
+    with pq.ParquetWriter(buffer, part.schema, **options) as writer:
+        writer.write_table(part, row_group_size=max(1, len(part)))
+    return memoryview(buffer.getvalue()).cast("B")
+
+
+def _entries(sink: Any, entry: bytes) -> dict[bytes, bytes]:
+    """Our entries of the metadata, now that all pages are written."""
+    entries = {METADATA_KEY: entry}
+    if hasattr(sink, "seal_blocks") and sink.tell() >= WORTH_PARTS:
+        entries[BLOCKS_KEY] = base64.b64encode(sink.seal_blocks())
+    return entries
 
 
 def _encoding_options(table: Table, group: int, compression: str) -> dict[str, Any]:
@@ -207,17 +311,23 @@ class Source:
 
         return cls(file, fetch)
 
-    def read(self) -> list[pa.ChunkedArray]:
-        """All columns."""
-        return list(self._file.read(use_threads=True).columns)
+    def batches(
+        self, positions: Sequence[int] | None = None
+    ) -> tuple[int, Iterator[list[pa.ChunkedArray]]]:
+        """How many rows there are, and the columns, all in one: readers decode them at once.
 
-    def read_columns(self, positions: Sequence[int]) -> list[pa.ChunkedArray]:
-        """Columns by their numbers, which rise."""
-        leaves = leaf_numbers(self._file.schema_arrow, positions)
-        if self._fetch is not None:
-            self._fetch(extents(self._file.metadata, leaves))
-        # By number: by name pyarrow would also take a column whose name begins like another's.
-        return list(self._file.reader.read_all(column_indices=leaves, use_threads=True).columns)
+        `positions` are numbers of columns, which rise; None: all of them.
+        """
+        if positions is None:
+            columns = list(self._file.read(use_threads=True).columns)
+        else:
+            leaves = leaf_numbers(self._file.schema_arrow, positions)
+            if self._fetch is not None:
+                self._fetch(extents(self._file.metadata, leaves))
+            # By number: by name pyarrow would also take a column whose name begins like another's.
+            read = self._file.reader.read_all
+            columns = list(read(column_indices=leaves, use_threads=True).columns)
+        return self._file.metadata.num_rows, iter([columns])
 
 
 def leaf_numbers(schema: pa.Schema, positions: Sequence[int]) -> list[int]:

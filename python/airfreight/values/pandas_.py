@@ -24,7 +24,7 @@ from airfreight.values import DEFAULTS, Form, Payload, _ipc, _parquet, document,
 from airfreight.values._columns import (
     Column,
     describe,
-    from_arrow,
+    from_batches,
     make_column,
     may_be_documents,
     to_arrow,
@@ -51,7 +51,7 @@ EXTENSION = _parquet.EXTENSION
 CONTENT_TYPE = _parquet.CONTENT_TYPE
 
 #: Newest version of our entry in the file's metadata.
-VERSION = 2
+VERSION = 3
 #: What Arrow raises of a cell that it can't hold.
 _CELL_ERRORS = (pa.ArrowException, TypeError, ValueError, OverflowError)
 #: What else pandas and pyarrow raise of a column or labels.
@@ -179,7 +179,7 @@ def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame
     labels = unpack_index(metadata["labels"], None)
     if wanted is None:
         positions = list(range(count))
-        chunks = source.read()
+        rows, batches = source.batches()
     else:
         positions = _positions(labels, wanted)
         if not metadata["duplicate_labels"] and len(set(positions)) < len(positions):
@@ -189,12 +189,11 @@ def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame
             )
         labels = labels.take(positions)
         needed = sorted({*positions, *range(count, len(specs))})
-        chunks = source.read_columns(needed)
+        rows, batches = source.batches(needed)
         specs = [specs[position] for position in needed]
         positions = [needed.index(position) for position in positions]
         count = len(needed) - (len(metadata["index_columns"]))
-    # Each Arrow column goes as soon as its array is there.
-    arrays = [from_arrow(chunks.pop(0), spec) for spec in specs]
+    arrays = from_batches(batches, rows, specs)
     index = unpack_index(metadata["index"], arrays[count:])
     uses = Counter(positions)
     # Positions as labels for now: real ones may be anything, duplicates included.
