@@ -28,6 +28,19 @@ def base_class() -> tuple[type[Any], bool]:
     return BaseXCom, False
 
 
+#: Where Airflow keeps the XCom backend that it found: 3.x, 2.x.
+_BACKEND_MODULES = ("airflow.sdk.execution_time.xcom", "airflow.models.xcom")
+
+
+def backend_in_use() -> type[Any]:
+    """The class of Airflow's XCom backend, once Airflow has it; `object` before."""
+    for name in _BACKEND_MODULES:
+        found = getattr(sys.modules.get(name), "XCom", None)
+        if isinstance(found, type):
+            return found
+    return object
+
+
 def configuration() -> Any:
     """Airflow's configuration object, or None where Airflow has none yet."""
     for name in _CONFIGURATION_MODULES:

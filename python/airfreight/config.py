@@ -48,6 +48,8 @@ class Settings:
         slots: tasks that share the machine's memory.
         max_connections: requests at once for one value or list.
         deployment_id: goes into references as their owner.
+        log_return_values: whether Python tasks log what they return.
+        render_whole_arguments: whether Airflow makes text of all of a Python task's arguments.
         store_settings: per kind of store, the settings that were set, by the core's names.
     """
 
@@ -63,6 +65,8 @@ class Settings:
     slots: int = 1
     max_connections: int = 16
     deployment_id: str = ""
+    log_return_values: bool = False
+    render_whole_arguments: bool = False
     store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -182,6 +186,8 @@ def _parse(
             slots=_airflow.slots(executor),
             max_connections=int(values.get("max_connections", "16")),
             deployment_id=values.get("deployment_id", ""),
+            log_return_values=_boolean(values.get("log_return_values", "False")),
+            render_whole_arguments=_boolean(values.get("render_whole_arguments", "False")),
             store_settings=store_settings,
         ),
         [],

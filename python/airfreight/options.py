@@ -182,6 +182,24 @@ OPTIONS: tuple[Option, ...] = (
         "need a prefix each: a push to where another one wrote is refused.",
     ),
     _option(
+        "log_return_values",
+        "boolean",
+        "False",
+        "True",
+        "Whether tasks of Python operators log the value that they return, as Airflow has them do "
+        "(show_return_value_in_logs). False: where the DAG does not say, they do not; one line "
+        "tells type, size and place of each value that is pushed.",
+    ),
+    _option(
+        "render_whole_arguments",
+        "boolean",
+        "False",
+        "True",
+        "Whether Airflow makes a text of all of an argument that comes from an XCom, of which it "
+        "keeps [core] max_templated_field_length characters for the page of rendered templates. "
+        "False: of large ones, it makes a text of the first part. The task gets all either way.",
+    ),
+    _option(
         "file_store_shared",
         "boolean",
         "False",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 
 _log = logging.getLogger("airfreight")
+# As the loggers of Airflow's operators, so that it writes to the task's own log in all releases.
+_task_log = logging.getLogger("airflow.task.airfreight")
 
 #: What Airflow's server side reads for itself, without the backend: the scheduler's skip logic
 #: (airflow/ti_deps/deps/not_previously_skipped_dep.py, prev_dagrun_dep.py) and operator links
@@ -60,7 +62,7 @@ def pack(value: Any, address: Address) -> Any:
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
         _require(address, value)
-        return _row(json.loads(_write(codec, value, address.coordinate(), address)))
+        return _refer(_write(codec, value, address.coordinate(), address), value, address)
 
     text = json_.text_of(value)
     if text is not None:
@@ -70,10 +72,11 @@ def pack(value: Any, address: Address) -> Any:
         if small and stays:
             # Airflow 3's serializer rebuilds values of exactly these types as they are, which would
             # cost as much as our look at them did.
-            return _keep(serde.by_default(value) if ROWS_ARE_BYTES else value, address)
+            row = serde.by_default(value) if ROWS_ARE_BYTES else value
+            return _keep(row, value, text.size, address)
         if not small or text.kind is Kind.DEEP:
             _require(address, value)
-            return _offload(json_, json_.payload(value, text), address)
+            return _offload(json_, json_.payload(value, text), value, address)
     return _pack_document(value, address, current.threshold)
 
 
@@ -83,7 +86,7 @@ def _pack_by_default(value: Any, address: Address) -> Any:
         return _pack_document(value, address, _ANY_SIZE)
     if _looks_like_ours(value):
         return _pack_anyway(value, address)
-    return _keep(serde.by_default(_as_plain(value)), address)
+    return _keep(serde.by_default(_as_plain(value)), value, None, address)
 
 
 def _as_plain(value: Any) -> Any:
@@ -123,7 +126,7 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     if packed.leaves:
         if deep or (packed.weight > threshold and not address.missing()):
             _require(address, value)
-            return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
+            return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
         # Perhaps so small that all of it stays in the row.
         try:
             encoded = document.Encoder(serde.leaf, options=_options()).encode(value)
@@ -137,11 +140,11 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
             "_airfreight": VERSION,
             "value": encoded,
         }
-        return _keep(_row(row), address)
+        return _keep(_row(row), value, len(text), address)
     _require(address, value)
     if packed.leaves:
-        return _row(json.loads(_write(bundle, packed, address.coordinate(), address)))
-    return _offload(document, document.payload(value, encoded), address)
+        return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
+    return _offload(document, document.payload(value, encoded), value, address)
 
 
 def _taken_apart(value: Any) -> bundle.Packed:
@@ -159,18 +162,33 @@ def _pack_by_airflow(value: Any, row: Any, address: Address, threshold: int, *, 
     """Objects in lists and dicts, which Airflow's own serializer keeps: its form, here or there."""
     text = serde.text_of(row, type(value)).encode()
     if not deep and (len(text) <= threshold or address.missing()):
-        return _keep(row, address)
+        return _keep(row, value, len(text), address)
     _require(address, value)
     summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
     payload = Payload(body=(text,), summary=summary)
     reference = put(payload, address.coordinate(), address, SERDE_TYPE, "json", "application/json")
-    return _row(json.loads(reference))
+    return _refer(reference, value, address)
 
 
-def _offload(codec: Codec, payload: Payload, address: Address) -> Any:
-    return _row(
-        json.loads(put(payload, address.coordinate(), address, *_names(codec, payload.form)))
-    )
+def _offload(codec: Codec, payload: Payload, value: Any, address: Address) -> Any:
+    reference = put(payload, address.coordinate(), address, *_names(codec, payload.form))
+    return _refer(reference, value, address)
+
+
+def _refer(reference: str, value: Any, address: Address) -> Any:
+    """The row of a value that lies in the store."""
+    row = json.loads(reference)
+    _tell(value, row["size_bytes"], f"is at {row['uri']}", address)
+    return _row(row)
+
+
+def _tell(value: Any, size: int | None, where: str, address: Address) -> None:
+    """One line of the task's log for each push, which holds nothing of the value."""
+    if _task_log.isEnabledFor(logging.INFO):
+        cls = type(value)
+        module = "" if cls.__module__ == "builtins" else f"{cls.__module__}."
+        amount = "" if size is None else f"{human_bytes(size)}, "
+        _task_log.info("XCom %r: %s%s, %s%s", address.key, module, cls.__qualname__, amount, where)
 
 
 def store(value: Any, coordinate: Coordinate, address: Address) -> str:
@@ -358,8 +376,9 @@ def _put(
     )
 
 
-def _keep(row: Any, address: Address) -> Any:
+def _keep(row: Any, value: Any, size: int | None, address: Address) -> Any:
     """The value stays in the row: what this process sent to the store for it before has to go."""
+    _tell(value, size, "stays in its row", address)
     core = runtime.loaded()
     if core is not None and not address.missing():
         try:
