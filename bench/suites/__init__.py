@@ -38,4 +38,4 @@ class Options:
 
 
 # Module names under bench/suites/; `import` is a word of the language.
-NAMES = ("importing", "first", "small", "values", "transfer", "memory")
+NAMES = ("importing", "first", "small", "values", "transfer", "memory", "tasks")

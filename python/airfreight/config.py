@@ -85,6 +85,22 @@ def settings() -> Settings:
     return _settings
 
 
+_peeked: tuple[dict[str, str], Settings | None] | None = None
+
+
+def peek() -> Settings | None:
+    """Returns the settings as they are by now, for whom they don't become final; None if wrong.
+
+    What reads a DAG comes before the task itself, which may still set variables for itself.
+    """
+    global _peeked  # noqa: PLW0603 (parsed once while nothing changes)
+    texts = read()
+    if _peeked is None or _peeked[0] != texts:
+        parsed, problems = _parse(texts, executor=_airflow.executor(), home=_airflow.home())
+        _peeked = texts, None if problems else parsed
+    return _peeked[1]
+
+
 def forget() -> None:
     """Drops what was read, so that the next call reads again (for tests)."""
     global _settings  # noqa: PLW0603

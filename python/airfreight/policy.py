@@ -64,7 +64,10 @@ def _apply(task: Any) -> None:
         else:
             _quiet_mapped(task, mapped)
     if not settings.render_whole_arguments:
-        from airfreight import arguments
+        from airfreight._imports import loading
+
+        with loading:
+            from airfreight import arguments
 
         arguments.bound(task, operator, mapped)
 
@@ -81,17 +84,14 @@ def _is_python(operator: Any) -> bool:
 def _settings() -> Settings | None:
     """The settings, where they are right and Airflow's XCom backend is ours and writes."""
     from airfreight import _airflow, config
-    from airfreight.errors import ConfigError
 
     if not any(
         base.__module__ == "airfreight.backend" for base in _airflow.backend_in_use().__mro__
     ):
         return None
-    try:
-        found = config.settings()
-    except ConfigError:
-        return None  # The log has it already, and the first push will say so.
-    return found if found.threshold >= 0 else None
+    # (Where they are wrong the log has it already, and the first push will say so.)
+    found = config.peek()
+    return found if found is not None and found.threshold >= 0 else None
 
 
 def _quiet(task: Any) -> None:

@@ -256,7 +256,7 @@ def runs(airflow: Airflow, scratch: pathlib.Path, version: str) -> Runs:
     runs = Runs(airflow, scratch / "facts")
     full = (
         *("values", "mappables", "retried", "changed", "branches", "thresholds", "outages"),
-        "by_hand",
+        *("by_hand", "policy"),
     )
     for dag_id in full if version in ("3.3.2", "2.11.2") else ("short", "retried"):
         runs.trigger(dag_id)

@@ -18,7 +18,7 @@ from pluggy import HookimplMarker
 
 import airfreight
 from airflow import settings as airflow_settings
-from airfreight import _airflow, arguments, exchange, policy
+from airfreight import _airflow, arguments, config, exchange, policy
 
 try:
     from airflow.sdk import DAG, task, task_group
@@ -170,6 +170,15 @@ def test_nothing_is_changed_where(box: Box, options: dict[str, Any]) -> None:
     before = made.op_args
     assert shown(made) is True
     assert made.op_args is before
+
+
+def test_a_task_may_still_set_variables_for_itself_after_its_dag_was_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with dag_of():
+        shown(PythonOperator(task_id="a", python_callable=give))
+    monkeypatch.setenv("AIRFLOW__AIRFREIGHT__THRESHOLD", "7")
+    assert config.settings().threshold == 7
 
 
 def test_nothing_is_changed_under_another_backend(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,12 @@
+# mypy: disable-error-code="import-not-found"
+"""DAG `by_policy`: the same with Airfreight's policy as it is by default."""
+
+import os
+
+from whole_tasks import make
+
+# One process reads several files in Airflow 2.
+os.environ.pop("AIRFLOW__AIRFREIGHT__LOG_RETURN_VALUES", None)
+os.environ.pop("AIRFLOW__AIRFREIGHT__RENDER_WHOLE_ARGUMENTS", None)
+
+dag = make("by_policy")
