@@ -53,7 +53,7 @@ std::string Error::ToString() const {
   }
   if (http_status != 0) text += fmt::format(" (HTTP {}", http_status);
   if (http_status != 0 && !service_code.empty()) text += fmt::format(", {}", service_code);
-  if (http_status != 0) text += ")";
+  if (http_status != 0) text += ')';
   if (!request_id.empty()) text += fmt::format(" request id {}", request_id);
   return text;
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 from tools.dev.base import BUILD, ROOT, TOOLS_VENV, output, run
 
@@ -37,15 +38,15 @@ def tidy(*, analyze: bool = False) -> None:
         and not entry["file"].endswith("_test.cc")
     ]
     checks = ["-checks=-*,clang-analyzer-*"] if analyze else []
+    # From PyPI: since clang-tidy 22 it leaves what stands in system headers alone, a quarter of the
+    # time that Debian's takes.
+    tools = TOOLS_VENV / "bin"
     run(
         [
-            *("nice", "-n", "10", "run-clang-tidy-19"),
+            *("nice", "-n", "10", tools / "python", tools / "run-clang-tidy.py"),
+            *("-clang-tidy-binary", tools / "clang-tidy"),
             *checks,
-            "-quiet",
-            "-j",
-            "2",
-            "-p",
-            BUILD / "clang-debug",
+            *("-quiet", "-j", str(os.cpu_count() or 2), "-p", BUILD / "clang-debug"),
             *sorted(set(files)),
         ],
         quiet=True,

@@ -28,7 +28,7 @@ APT_GROUPS = {
     ),
     "bench": ("nginx",),
     "demo": ("postgresql", "util-linux"),
-    "lint": ("clang-19", "clang-tidy-19", "shellcheck"),
+    "lint": ("clang-19", "shellcheck"),
     "test": (
         "clang-19", "libclang-rt-19-dev", "llvm-19", "libgtest-dev", "libgmock-dev", "debootstrap",
         "redis-server", "procps", "gdb", "unzip", "libarchive-tools",
