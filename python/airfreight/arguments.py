@@ -15,15 +15,13 @@ replaced. A value with a short text, and any that something unknown is about, go
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import inspect
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from airfreight import _airflow
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 _log = logging.getLogger("airfreight")
 
@@ -68,7 +66,7 @@ def bound(task: Any, operator: Any, mapped: dict[str, Any] | None) -> None:
         return
     for name in _FIELDS:
         before = getattr(task, name, None) if mapped is None else mapped.get(name)
-        after = _replaced(before)
+        after = _replaced(before, (name,))
         if after is before:
             continue
         if mapped is not None:
@@ -88,22 +86,21 @@ def _is_ordinary(operator: Any) -> bool:
     )
 
 
-def _replaced(value: Any) -> Any:
-    """The same with other references, or itself where there are none."""
-    return _rebuilt(value, lambda one: _bind(one) if _is_reference(one) else one)
+def _replaced(value: Any, place: tuple[Any, ...]) -> Any:
+    """The same with other references, or itself where there are none.
 
-
-def _rebuilt(value: Any, of_leaf: Callable[[Any], Any], depth: int = 0) -> Any:
-    """A value with other leaves; itself when they are the same."""
+    `place` is the field, and the keys and indexes in it that lead to the value.
+    """
     kind = type(value)
-    if kind is dict and depth < _DEEPEST_REFERENCE:
-        members = {key: _rebuilt(one, of_leaf, depth + 1) for key, one in value.items()}
-        return members if any(members[key] is not value[key] for key in value) else value
-    if kind in (list, tuple) and depth < _DEEPEST_REFERENCE:
-        items = [_rebuilt(one, of_leaf, depth + 1) for one in value]
-        same = all(new is old for new, old in zip(items, value, strict=True))
-        return value if same else kind(items)
-    return of_leaf(value)
+    if len(place) < _DEEPEST_REFERENCE:
+        if kind is dict:
+            members = {key: _replaced(one, (*place, key)) for key, one in value.items()}
+            return members if any(members[key] is not value[key] for key in value) else value
+        if kind in (list, tuple):
+            items = [_replaced(one, (*place, at)) for at, one in enumerate(value)]
+            same = all(new is old for new, old in zip(items, value, strict=True))
+            return value if same else kind(items)
+    return _bind(value, place) if _is_reference(value) else value
 
 
 def _is_reference(value: Any) -> bool:
@@ -114,7 +111,7 @@ def _is_reference(value: Any) -> bool:
     )
 
 
-def _bind(reference: Any) -> Any:
+def _bind(reference: Any, place: tuple[Any, ...]) -> Any:
     cls = type(reference)
     if cls in _bounded.values():
         return reference
@@ -122,6 +119,7 @@ def _bind(reference: Any) -> Any:
         _bounded[cls] = _subclass(cls)
     made = copy.copy(reference)
     made.__class__ = _bounded[cls]
+    object.__setattr__(made, "_airfreight_place", place)
     return made
 
 
@@ -130,7 +128,8 @@ def _subclass(cls: Any) -> type:
         __slots__ = ()
 
         def resolve(self, context: Any, *args: Any, **kwargs: Any) -> Any:
-            return _hold(super().resolve(context, *args, **kwargs), context)
+            value = super().resolve(context, *args, **kwargs)
+            return _hold(value, context, self._airfreight_place)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             # What is copied with all of its DAG, or pickled, is the reference that it was.
@@ -162,7 +161,7 @@ class _Held:
         return str(self._shown) if is_text else repr(self._shown)
 
 
-def _hold(value: Any, context: Any) -> Any:
+def _hold(value: Any, context: Any, place: tuple[Any, ...]) -> Any:
     """The value of an argument, held where it is large and the operator will take it out again."""
     try:
         excerpt = _Excerpt(_TIMES * _kept())
@@ -174,41 +173,62 @@ def _hold(value: Any, context: Any) -> Any:
         if not _is_ordinary(type(operator)):
             return value
         hook = operator._pre_execute_hook
-        if not getattr(hook, "airfreight", False):
-            operator._pre_execute_hook = _before(operator, hook)
+        places = getattr(hook, "airfreight_places", None)
+        if places is None:
+            places = []
+            operator._pre_execute_hook = _before(operator, hook, places)
+        places.append(place)
         return _Held(value, shown)
     except Exception:  # noqa: BLE001 (the task runs all the same, with the value as it is)
         _log.debug("Airfreight could not bound how an argument is rendered", exc_info=True)
         return value
 
 
-def _before(operator: Any, hook: Any) -> Any:
+def _before(operator: Any, hook: Any, places: list[tuple[Any, ...]]) -> Any:
     """What the operator is to do before it executes: take the values out, then what it has to."""
 
     def release(context: Any) -> Any:
-        _release(operator, context)
+        _release(operator, context, places)
         return None if hook is None else hook(context)
 
     def release_generating(context: Any) -> Any:
-        _release(operator, context)
+        _release(operator, context, places)
         return (yield from hook(context))
 
     # Airflow runs generator functions in another way than functions.
     made: Any = release_generating if inspect.isgeneratorfunction(hook) else release
-    made.airfreight = True
+    made.airfreight_places = places
     return made
 
 
-def _release(operator: Any, context: Any) -> None:
-    # A copy of an operator has its hook, too.
-    for task in {
-        id(one): one for one in (operator, context.get("task")) if one is not None
-    }.values():
-        for name in _FIELDS:
-            before = getattr(task, name, None)
-            after = _rebuilt(before, lambda one: one.value if type(one) is _Held else one)
-            if after is not before:
-                setattr(task, name, after)
+def _release(operator: Any, context: Any, places: list[tuple[Any, ...]]) -> None:
+    tasks = [operator]
+    if context.get("task") is not operator:  # A copy of an operator has its hook, too.
+        tasks.append(context.get("task"))
+    for task in tasks:
+        for name, *path in places:
+            # (A hook of a DAG's own may have changed what there is.)
+            with contextlib.suppress(AttributeError, LookupError):
+                before = getattr(task, name)
+                after = _released(before, path)
+                if after is not before:
+                    setattr(task, name, after)
+
+
+def _released(value: Any, path: list[Any]) -> Any:
+    """A value with what is held at a place in it taken out; itself when nothing is."""
+    if type(value) is _Held:
+        return value.value
+    if not path or type(value) not in (dict, list, tuple):
+        return value
+    before = value[path[0]]
+    after = _released(before, path[1:])
+    if after is before:
+        return value
+    # (A tuple can't be changed, and another may have the list.)
+    changed: Any = dict(value) if type(value) is dict else list(value)
+    changed[path[0]] = after
+    return tuple(changed) if type(value) is tuple else changed
 
 
 def _kept() -> int:

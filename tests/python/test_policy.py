@@ -389,6 +389,22 @@ def test_references_inside_lists_and_dicts_are_bounded_too() -> None:
     assert type(literal["a"][0]) is type(made)
 
 
+def test_what_stands_beside_a_large_argument_is_not_walked_through() -> None:
+    with dag_of() as dag:
+        made = task(task_id="make")(give)()
+        task(task_id="take")(lambda x, y: x)([made], y=0)
+    take = dag.get_task("take")
+    airflow_settings.task_policy(take)
+    value, beside = Counting(range(MANY)), Counting(range(MANY))
+    operator, context, _ = prepare(take, {"make": value})
+    # As what Airflow puts there for an instance of a mapped task.
+    operator.op_kwargs = {"y": beside}
+    run_hooks(operator, context)
+    assert operator.op_args[0][0] is value
+    assert operator.op_kwargs["y"] is beside
+    assert beside.seen == 0
+
+
 def test_an_argument_of_all_instances_of_a_mapped_task_is_bounded() -> None:
     with dag_of() as dag:
         made = task(task_id="make")(give)()
