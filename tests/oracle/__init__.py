@@ -45,6 +45,8 @@ def difference(one: Any, other: Any, place: str = "value") -> str | None:
     if kind in _PLAIN:
         if isinstance(one, datetime.timezone) and one.tzname(None) != other.tzname(None):
             return _differ(one, other, place)
+        if kind is uuid.UUID and one.is_safe is not other.is_safe:
+            return f"{place}: {one.is_safe} against {other.is_safe}"
         return None if one == other else _differ(one, other, place)
     if kind is float:
         return None if _bits(one) == _bits(other) else _differ(one, other, place)
@@ -194,9 +196,7 @@ def _fields(value: Any) -> list[str]:
         names = [field.name for field in type(value).__attrs_attrs__]
     elif hasattr(type(value), "__pydantic_fields__"):
         names = list(type(value).__pydantic_fields__)
-        if getattr(value, "__pydantic_extra__", None):
-            names += ["__pydantic_extra__"]
-        names += ["__pydantic_fields_set__", "__pydantic_private__"]
+        names += [f"__pydantic_{name}__" for name in ("extra", "fields_set", "private")]
     else:
         return []
     extra = [name for name in getattr(value, "__dict__", ()) if name not in names]

@@ -14,7 +14,9 @@ def compare(one: Any, other: Any, place: str) -> Any:
     import pyarrow as pa
 
     if isinstance(one, pa.Schema):
-        return None if one.equals(other, check_metadata=True) else f"{place}: {one} and {other}"
+        # To Arrow no metadata and empty ones are the same.
+        same = one.equals(other, check_metadata=True) and one.metadata == other.metadata
+        return None if same else f"{place}: {one} and {other}"
     if isinstance(one, pa.Field):
         return None if one.equals(other, check_metadata=True) else f"{place}: {one} and {other}"
     if isinstance(one, pa.DataType):
@@ -48,6 +50,16 @@ def types(one: Any, other: Any, place: str) -> str | None:
     return None if same and str(one) == str(other) else f"{place}: type {one} against {other}"
 
 
+def whole(array: Any) -> Any:
+    """What pandas gives Arrow, as one array."""
+    import pyarrow as pa
+
+    found = array.__arrow_array__()
+    if not isinstance(found, pa.ChunkedArray):
+        return found
+    return pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
+
+
 def elements(one: Any, other: Any, place: str) -> str | None:
     """Two arrays of Arrow: type, chunks, dictionaries, and every element with the sign of zeros."""
     import pyarrow as pa
@@ -58,10 +70,14 @@ def elements(one: Any, other: Any, place: str) -> str | None:
     if len(one) != len(other):
         return f"{place}: {len(one)} rows against {len(other)}"
     if isinstance(one, pa.ChunkedArray):
-        if not one.num_chunks and not other.num_chunks:
-            return None
-        one = pa.concat_arrays(one.chunks) if one.num_chunks else pa.array([], one.type)
-        other = pa.concat_arrays(other.chunks) if other.num_chunks else pa.array([], other.type)
+        lengths = [[len(chunk) for chunk in each.chunks] for each in (one, other)]
+        if lengths[0] != lengths[1]:
+            return f"{place}: chunks of {lengths[0]} rows against {lengths[1]}"
+        for number, (chunk, other_chunk) in enumerate(zip(one.chunks, other.chunks, strict=True)):
+            found = elements(chunk, other_chunk, f"{place}, chunk {number}")
+            if found:
+                return found
+        return None
     if pa.types.is_dictionary(one.type) and len(one):
         found = elements(one.dictionary, other.dictionary, f"{place}.dictionary")
         return found or elements(one.indices, other.indices, f"{place}.indices")

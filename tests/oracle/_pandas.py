@@ -147,7 +147,8 @@ def arrays(one: Any, other: Any, place: str) -> str | None:
     if isinstance(one, pd.arrays.ArrowExtensionArray) and isinstance(one.dtype, pd.ArrowDtype):
         from tests.oracle import _arrow
 
-        return _arrow.elements(one.__arrow_array__(), other.__arrow_array__(), place)
+        # How it is divided into chunks is no part of an array of pandas.
+        return _arrow.elements(_arrow.whole(one), _arrow.whole(other), place)
     if hasattr(one, "_mask"):
         missing = np.asarray(one.isna())
         return _unordered(missing, np.asarray(other.isna()), f"{place}.isna()") or _unordered(

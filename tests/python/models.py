@@ -33,7 +33,18 @@ else:
 
         number: int = 1
 
+    class Private(Open):
+        """Has what is not shown, and not given."""
+
+        _hidden: Any = None
+
+    hiding = Private(number=3, other={1: (2,)})
+    hiding._hidden = (hiding.number, {b"x"})
+
     MODELS = {
+        "other members": Open(zero=0, number=2, more=(1, 2), m=None),
+        "private members": hiding,
+        "no private members yet": Private(),
         "nested": Outer(inner=Inner(held={1: {2}}), others=(Inner(number=5),)),
         "not all given": Inner(held=(1, 2)),
         "with no other members": Open(number=2),

@@ -115,7 +115,7 @@ def test_golden_documents_are_read_and_written_again(path: Path) -> None:
     value = eval(path.with_suffix(".txt").read_text(), names)
     raw = path.read_bytes()
     assert same(document.decode(memoryview(raw)), value)
-    assert document.dump(document.Encoder(options=DEFAULTS).encode(value)) == raw
+    assert document.Encoder(options=DEFAULTS).text(value) == raw
     # As PostgreSQL would give it back.
     assert same(document.from_json(json.loads(json.dumps(json.loads(raw), sort_keys=True))), value)
 
@@ -564,10 +564,8 @@ def test_what_is_encoded_is_left_as_it_was(value: Any) -> None:
     assert repr(value) == before
     assert same(document.from_json(encoded), value)
     assert same(document.decode(memoryview(document.dump(encoded))), value)
-    # What stands for itself is not copied; what is read is new.
-    assert document.Encoder().encode(["a", {"b": [1]}])[1]["b"] == [1]
+    # What is read is new.
     plain = {"b": [1]}
-    assert document.Encoder().encode(plain) is plain
     assert document.from_json(plain) == plain
     assert document.from_json(plain)["b"] is not plain["b"]
 
@@ -610,8 +608,9 @@ def test_objects_of_declared_fields_come_back_exactly(box: Box, name: str, thres
         assert type(back) is type(value)
         assert back == value
         assert repr(back) == repr(value)
-        given = getattr(value, "__pydantic_fields_set__", None)
-        assert getattr(back, "__pydantic_fields_set__", None) == given
+        for kept in ("fields_set", "extra", "private"):
+            name = f"__pydantic_{kept}__"
+            assert_same(getattr(value, name, None), getattr(back, name, None))
 
 
 @pytest.mark.usefixtures("allowed")

@@ -247,6 +247,19 @@ def test_a_frame_that_holds_itself_is_refused(box: Box) -> None:
     assert len(str(caught.value)) < 2000
 
 
+@pytest.mark.parametrize("dtype", ["q", "Q", "l", "L", ">q"])
+def test_a_longlong_stays_one(box: Box, dtype: str) -> None:
+    array = np.array([1, 2], dtype=dtype)
+    for value in (
+        pd.DataFrame({"a": array}, index=pd.Index(array)),
+        pd.Series(array),
+        pd.DataFrame({"a": objects([array, array])}),
+        pd.DataFrame({"a": objects([array, array.astype("q"), array.astype("l")])}),
+        pd.DataFrame({"a": objects([array, "x", array[0]])}),
+    ):
+        assert_same(value, box.through(value))
+
+
 def test_a_decimal_that_raises_when_it_is_compared_comes_back(box: Box) -> None:
     frame = pd.DataFrame({"a": objects(decimal.Decimal("sNaN"), 1)})
     assert str(box.through(frame)["a"][0]) == "sNaN"

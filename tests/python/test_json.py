@@ -331,7 +331,7 @@ def test_json_text_is_bytes(data: Any) -> None:
 @pytest.mark.parametrize("name", ["tuple", "", "~\ud800", "~\x00"])
 def test_a_tag_has_a_plain_name(name: str) -> None:
     with pytest.raises(TypeError, match="begins with ~"):
-        _json.tagged((1,), lambda _value, _depth: (name, [1], 1))
+        _json.document(object(), lambda _value, _depth: (name, [1], 1))
 
 
 def test_a_signal_ends_the_encoding_of_a_large_value() -> None:

@@ -10,6 +10,7 @@ import decimal
 import enum
 import fractions
 import importlib
+import uuid
 import zoneinfo
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -205,6 +206,22 @@ def test_offsets_of_pytz_views_and_blocks_count() -> None:
         for blocks in (([0], [2]), ([0, 1], [1, 1]))
     )
     assert difference(ones, others) is not None
+
+
+def test_chunks_and_empty_metadata_count() -> None:
+    ours, theirs = pa.chunked_array([[1], [2, 3]]), pa.chunked_array([[1, 2], [3]])
+    assert "chunks" in (difference(ours, theirs) or "")
+    assert "column 'a'" in (difference(pa.table({"a": ours}), pa.table({"a": theirs})) or "")
+    assert difference(ours, pa.chunked_array([[1], [2, 3]])) is None
+    assert "chunk 1" in (difference(ours, pa.chunked_array([[1], [2, 4]])) or "")
+    table = pa.table({"a": ours})
+    assert "schema" in (difference(table, table.replace_schema_metadata({})) or "")
+
+
+def test_whether_a_uuid_is_safe_counts() -> None:
+    ours, theirs = (uuid.UUID(int=1, is_safe=safe) for safe in list(uuid.SafeUUID)[:2])
+    assert ours == theirs
+    assert "SafeUUID" in (difference(ours, theirs) or "")
 
 
 def test_the_payload_of_a_nan_does_not_count() -> None:

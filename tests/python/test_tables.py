@@ -278,6 +278,19 @@ def test_an_extension_type_has_to_be_registered_on_both_sides(box: Box) -> None:
     assert caught.value.task == "extract"
 
 
+@pytest.mark.parametrize("metadata", [None, {}, {"a": "b"}])
+@pytest.mark.parametrize("alike", [True, False])
+def test_a_table_keeps_whether_it_has_metadata(box: Box, metadata: Any, *, alike: bool) -> None:
+    chunks = [[1], [2, 3]]
+    twice = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", "x"]))
+    other = pa.DictionaryArray.from_arrays(pa.array([0]), pa.array(["x", "y"]))
+    names = pa.chunked_array([other, twice] if alike else [twice, other])
+    table = pa.table({"n": pa.chunked_array(chunks), "d": names}).replace_schema_metadata(metadata)
+    back = box.through(table)
+    assert_same(table, back)
+    assert_same([len(chunk) for chunk in names.chunks], [len(each) for each in back["d"].chunks])
+
+
 def test_metadata_that_would_be_ours_is_refused(box: Box) -> None:
     table = pa.table({"a": [1]}, metadata={"airfreight.chunks": "[]"})
     with pytest.raises(TypeError, match=r"'airfreight\.chunks'.*replace_schema_metadata"):

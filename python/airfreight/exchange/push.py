@@ -122,29 +122,29 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
         # What a database would change is kept as text, in a document.
         if ROWS_ARE_BYTES or _same.stays_in_row(row):
             return _pack_by_airflow(value, row, address, threshold, deep=deep)
-    encoded = packed.encoded
+    segments = packed.segments
     if packed.leaves:
         if deep or (packed.weight > threshold and not address.missing()):
             _require(address, value)
             return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
         # Perhaps so small that all of it stays in the row.
         try:
-            encoded = document.Encoder(serde.leaf, options=_options()).encode(value)
+            segments = document.Encoder(serde.leaf, options=_options()).segments(value)
         except document.Unsupported as error:
             raise error.as_type_error() from None
-    text = document.dump(encoded)
-    if not deep and (len(text) <= threshold or address.missing()):
+    size = sum(map(len, segments))
+    if not deep and (size <= threshold or address.missing()):
         row = {
             "_xcom_backend": "inline",
             "_xcom_type": document.TYPE,
             "_airfreight": VERSION,
-            "value": encoded,
+            "value": document.parsed(segments),
         }
-        return _keep(_row(row), value, len(text), address)
+        return _keep(_row(row), value, size, address)
     _require(address, value)
     if packed.leaves:
         return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
-    return _offload(document, document.payload(value, encoded), value, address)
+    return _offload(document, document.payload(value, segments), value, address)
 
 
 def _taken_apart(value: Any) -> bundle.Packed:
@@ -244,7 +244,7 @@ def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
     packed = _taken_apart(value)
     if packed.leaves:
         return cast("Codec", bundle), packed, None
-    return cast("Codec", document), value, document.payload(value, packed.encoded)
+    return cast("Codec", document), value, document.payload(value, packed.segments)
 
 
 def _encode(codec: Codec, value: Any, new_sink: NewSink) -> Payload:

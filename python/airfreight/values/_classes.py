@@ -63,30 +63,49 @@ def tag_fields(value: Any) -> Tag | None:
     Raises:
         Unsupported: its class would not be found, or not be loaded.
     """
-    state = state_of(value)
+    state = _state_of(value)
     if state is None:
         return None
-    return "~object", state.fields, FIELDS, [name_of(type(value)), state.more]
+    name = name_of(type(value))
+    model = state.model
+    if model is not None and (model.extra or model.private):
+        return "~pydantic", state.fields, FIELDS, [name, *model]
+    # (Names of none of them are none.)
+    more = model and [model.given, model.extra is not None, model.private is not None]
+    return "~object", state.fields, FIELDS, [name, more]
 
 
 #: Who has one of his own says otherwise what an object is made of.
 _REDUCE = ("__reduce__", "__reduce_ex__")
 
 
-class State(NamedTuple):
+class _Model(NamedTuple):
+    """Names of a pydantic model's members.
+
+    Attributes:
+        given: those that were given.
+        extra: those that are no fields; None: there may be none.
+        private: its private ones; None: there are none declared.
+    """
+
+    given: list[str]
+    extra: list[str] | None
+    private: list[str] | None
+
+
+class _State(NamedTuple):
     """What an object is made of.
 
     Attributes:
-        fields: by their names.
-        more: of pydantic, the names that were given, and whether it may have other members and has
-            private ones, of which there are none; None of other classes.
+        fields: by their names; of a pydantic model all members.
+        model: of a pydantic model.
     """
 
     fields: dict[str, Any]
-    more: list[Any] | None = None
+    model: _Model | None = None
 
 
-def state_of(value: Any) -> State | None:
+def _state_of(value: Any) -> _State | None:
     """The state of an object of declared fields; None when it is another, or holds more."""
     cls: Any = type(value)
     if any(getattr(cls, name) is not getattr(object, name) for name in _REDUCE):
@@ -95,11 +114,7 @@ def state_of(value: Any) -> State | None:
         return None
     own: Any = getattr(value, "__dict__", {})
     if isinstance(getattr(cls, "__pydantic_fields__", None), dict):
-        extra, private = value.__pydantic_extra__, value.__pydantic_private__
-        if extra or private:
-            return None
-        given = sorted(value.__pydantic_fields_set__)
-        return State(dict(own), [given, extra is not None, private is not None])
+        return _state_of_model(value, own)
     if dataclasses.is_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]
     elif hasattr(cls, "__attrs_attrs__"):
@@ -109,7 +124,18 @@ def state_of(value: Any) -> State | None:
     slots = {name for base in cls.__mro__ for name in vars(base).get("__slots__", ())}
     if not set(own) <= set(names) or not slots - {"__weakref__", "__dict__"} <= set(names):
         return None
-    return State({name: getattr(value, name) for name in names if hasattr(value, name)})
+    return _State({name: getattr(value, name) for name in names if hasattr(value, name)})
+
+
+def _state_of_model(value: Any, own: dict[str, Any]) -> _State | None:
+    extra, private = value.__pydantic_extra__, value.__pydantic_private__
+    members = dict(own)
+    for more in (extra or {}, private or {}):
+        if not all(name.isidentifier() and name not in members for name in more):
+            return None
+        members.update(more)
+    names = [None if more is None else list(more) for more in (extra, private)]
+    return _State(members, _Model(sorted(value.__pydantic_fields_set__), *names))
 
 
 def name_of(cls: type) -> str:
@@ -181,20 +207,10 @@ def _unobject(content: Any) -> Any:
     head, fields = items(content, list, dict)
     name, more = head
     cls = load(name)
-    made = cls.__new__(cls) if more is not None else object.__new__(cls)
     if more is not None:
         given, extra, private = items(more, list, bool, bool)
-        # Databases reorder members.
-        fields = {one: fields[one] for one in cls.__pydantic_fields__ if one in fields} | fields
-        made.__setstate__(
-            {
-                "__dict__": fields,
-                "__pydantic_fields_set__": set(given),
-                "__pydantic_extra__": {} if extra else None,
-                "__pydantic_private__": {} if private else None,
-            }
-        )
-        return made
+        return _model(cls, fields, given, {} if extra else None, {} if private else None)
+    made = object.__new__(cls)
     if not (dataclasses.is_dataclass(cls) or hasattr(cls, "__attrs_attrs__")):
         raise ValueError(f"{name} is no class of declared fields")
     for field, value in fields.items():
@@ -203,8 +219,43 @@ def _unobject(content: Any) -> Any:
     return made
 
 
+def _unpydantic(content: Any) -> Any:
+    head, members = items(content, list, dict)
+    name, given, *more = head
+    extra, private = (
+        None if names is None else {one: members.pop(one) for one in typed(names, list)}
+        for names in more
+    )
+    return _model(load(name), members, typed(given, list), extra, private)
+
+
+def _model(
+    cls: Any,
+    fields: dict[str, Any],
+    given: list[str],
+    extra: dict[str, Any] | None,
+    private: dict[str, Any] | None,
+) -> Any:
+    declared = getattr(cls, "__pydantic_fields__", None)
+    if not isinstance(declared, dict):
+        raise ValueError(f"{class_name(cls)} is no class of pydantic's")  # noqa: TRY004 (of a content)
+    made = cls.__new__(cls)
+    # Databases reorder members.
+    fields = {one: fields[one] for one in declared if one in fields} | fields
+    made.__setstate__(
+        {
+            "__dict__": fields,
+            "__pydantic_fields_set__": set(given),
+            "__pydantic_extra__": extra,
+            "__pydantic_private__": private,
+        }
+    )
+    return made
+
+
 DECODERS: dict[str, Callable[[Any], Any]] = {
     "~enum": _unenum,
     "~named": _unnamed,
     "~object": _unobject,
+    "~pydantic": _unpydantic,
 }

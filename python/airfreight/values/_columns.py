@@ -337,6 +337,9 @@ def _numpy_column(series: Any, dtype: np.dtype[Any], spec: dict[str, Any]) -> Co
     spec["kind"] = "numpy"
     if not dtype.isnative:
         spec["dtype"] = dtype.str
+    if np.dtype(dtype.str).char != dtype.char:  # `longlong`, which is an `int64` by its bytes.
+        name = "longlong" if dtype.kind == "i" else "ulonglong"
+        spec["dtype"] = name if dtype.isnative else f"{dtype.str[0]}{dtype.char}"
     return Column(spec, pa.from_numpy_dtype(values.dtype), values, size)
 
 

@@ -61,9 +61,8 @@ class _Packer:
         raise AssertionError("bytes are kept")
 
     def _texts(self, value: Array) -> str:
-        encode = document.Encoder().encode
-        texts = [encode(item) if type(item) is str else None for item in value.ravel().tolist()]
-        return self._add("json", [document.dump(texts)])
+        texts = [item if type(item) is str else None for item in value.ravel().tolist()]
+        return self._add("json", [document.array(document.Encoder().texts(texts))])
 
     def _objects(self, value: Array, place: str) -> str:
         encoder = document.Encoder(options=self._options)
@@ -71,7 +70,7 @@ class _Packer:
         cells = []
         for number, item in enumerate(flat):
             try:
-                cells.append(encoder.encode(item))
+                cells.append(encoder.text(item))
             except RecursionError:
                 raise TypeError(
                     f"{place}: this numpy array contains itself, or lies too deep in others: take "
@@ -81,7 +80,7 @@ class _Packer:
                 at = ", ".join(map(str, np.unravel_index(number, value.shape) or ("()",)))
                 error.within(f"{place.removeprefix('value')}[{at}]")
                 raise error.as_type_error() from None
-        return self._add("json", [document.dump(cells)])
+        return self._add("json", [document.array(cells)])
 
 
 def _layouts(dtype: np.dtype[Any]) -> list[np.dtype[Any]]:

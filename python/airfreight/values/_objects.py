@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import datetime
 import decimal
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from airfreight import _json
 from airfreight.values import document
 
 if TYPE_CHECKING:
@@ -32,17 +33,16 @@ _LIST_ITEMS = {
     int: ("int", pa.int64()),
     str: ("string", pa.large_string()),
 }
-#: Types of which Arrow keeps every cell, or refuses it.
-_TELLING = frozenset((bool, bytes, datetime.date, int, str))
+#: Of Arrow's decimal128.
+_MAX_DIGITS = 38
 #: Cells that become documents at a time, and the bytes of these: bounds what exists twice.
 _FIRST_CELLS = 1 << 8
-_TYPED_CELLS = 1 << 13
 _MAX_CELLS = 1 << 16
 _CELL_BYTES = 16 << 20
 #: Elements of a text column that are measured to estimate its size.
 _SAMPLE = 512
-#: Values of `datetime.timedelta` that 64 bits of microseconds hold.
-_MAX_TIMEDELTA = datetime.timedelta(microseconds=2**63 - 1)
+#: Days of a `datetime.timedelta` that 64 bits of microseconds hold, however long the last of them.
+_MAX_DAYS = datetime.timedelta(microseconds=2**63 - 1).days - 1
 
 
 class Refused(Exception):  # noqa: N818 (becomes a TypeError with the column's label)
@@ -71,32 +71,30 @@ def plan(values: np.ndarray[Any, Any], options: Options | None) -> Plan:
     Raises:
         Refused: one can't be kept exactly.
     """
-    kinds: set[type] = set()
-    for start in range(0, len(values), _TYPED_CELLS):
-        # In parts that the processor's caches hold.
-        kinds.update(map(type, values[start : start + _TYPED_CELLS].tolist()))
-    # Of these the type alone tells, so that there is no list of all cells.
-    there = kinds - {type(None)}
-    items = values.tolist() if len(there) > 1 or there - _TELLING else []
+    # No list of the cells is made, which would take longer than the look at them.
+    address, _ = values.__array_interface__["data"]
+    cells = address, len(values), values.strides[0]
+    kinds = _json.types_at(*cells)
     nulls = []
     if type(None) in kinds:
         nulls.append("none")
     if type(pd.NA) in kinds:
         nulls.append("na")
     kinds -= {type(None), type(pd.NA)}
-    if float in kinds and len(kinds) > 1:
-        if any(item == item for item in items if type(item) is float):  # noqa: PLR0124 (not NaN)
-            return documents(items, options)
-        nulls.append("nan")
-        kinds.discard(float)
-    elif kinds == {float} and any(item != item for item in items if type(item) is float):  # noqa: PLR0124
-        nulls.append("nan")
+    if float in kinds:
+        numbers, nans = _json.floats_at(*cells)
+        if numbers and len(kinds) > 1:
+            return documents(values.tolist(), options)
+        if nans:
+            nulls.append("nan")
+        if not numbers and len(kinds) > 1:
+            kinds.discard(float)
     if len(kinds) > 1 or len(nulls) > 1:
-        return documents(items, options)
+        return documents(values.tolist(), options)
     null = nulls[0] if nulls else "none"
-    found = _plain(kinds.pop() if kinds else type(None), items, values)
+    found = _plain(kinds.pop() if kinds else type(None), cells, values)
     if found is None:
-        return documents(items, options)
+        return documents(values.tolist(), options)
     name, arrow, row_bytes, more = found
     return Plan({"null": null, "arrow": name, **more}, arrow, values, row_bytes)
 
@@ -169,15 +167,13 @@ def _texts(
     items: Sequence[Any], start: int, count: int, options: Options | None
 ) -> list[bytes | None]:
     cells = items[start : start + count]
-    encoder = document.Encoder(options=options)
     try:
-        encoded = encoder.encode(list(cells))
+        return document.Encoder(options=options).texts(list(cells))
     except document.Unsupported as error:
         step = error.steps.pop() if error.steps else "[0]"
         place = f"row {start + int(step[1:-1])}"
         message = str(error.as_type_error()).removeprefix("value")
         raise Refused(f"{place}{message}") from None
-    return [None if cell is None else document.dump(cell) for cell in encoded]
 
 
 def undocument(chunk: pa.Array) -> Iterator[Any]:
@@ -185,15 +181,14 @@ def undocument(chunk: pa.Array) -> Iterator[Any]:
     step = _step(chunk)
     for start in range(0, len(chunk), step):
         texts = chunk.slice(start, step).cast(pa.large_binary()).to_pylist()
-        joined = b",".join(b"null" if text is None else text for text in texts)
-        yield from document.decode(memoryview(b"[%b]" % joined))
+        yield from document.decode(memoryview(document.array(texts)))
 
 
 # --- Plain columns --------------------------------------------------------------------------------
 
 
 def _plain(
-    kind: type, items: list[Any], values: Any
+    kind: type, cells: tuple[int, int, int], values: np.ndarray[Any, Any]
 ) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
     """Name, type and size of a column whose cells are of one type; None: Arrow changes them."""
     if kind is str:
@@ -211,43 +206,36 @@ def _plain(
     if kind is int:
         # Those beyond 64 bits show when they are converted, at no cost for all others.
         return "int", pa.int64(), 8, {}
-    there: list[Any] = [item for item in items if type(item) is kind]
     if kind in (datetime.time, datetime.datetime):
-        if any(item.tzinfo is not None or item.fold for item in there):
+        if not _json.naive_at(*cells):
             return None
         if kind is datetime.time:
             return "time", pa.time64("us"), 8, {}
         return "datetime", pa.timestamp("us"), 8, {}
     if kind is datetime.timedelta:
-        fits = all(-_MAX_TIMEDELTA <= item <= _MAX_TIMEDELTA for item in there)
+        fits = _json.days_at(*cells) <= _MAX_DAYS
         return ("timedelta", pa.duration("us"), 8, {}) if fits else None
     if kind is decimal.Decimal:
-        arrow = _decimal_type(there)
+        arrow = _decimal_type(cells)
         return None if arrow is None else ("decimal", arrow, 16, {})
     if kind is list:
-        return _lists(there)
+        return _lists(cells)
     if kind is np.ndarray:
-        return _arrays(there)
+        return _arrays([item for item in values.tolist() if type(item) is kind])
     return None
 
 
-def _decimal_type(items: list[decimal.Decimal]) -> pa.DataType | None:
+def _decimal_type(cells: tuple[int, int, int]) -> pa.DataType | None:
     """Arrow gives all decimals of a column one number of places, so they must have it already."""
-    places = set()
-    digits = 1
-    for item in items:
-        sign, figures, exponent = item.as_tuple()
-        if not isinstance(exponent, int) or (sign and not any(figures)):
-            return None  # Not finite, or a negative zero.
-        places.add(-exponent)
-        digits = max(digits, len(figures), -exponent)
-    if len(places) > 1 or min(places) < 0 or digits > 38:
+    found = _json.decimals_at(*cells)
+    if found is None:
         return None
-    return pa.decimal128(digits, places.pop())
+    digits, places = found
+    return pa.decimal128(digits, places) if places >= 0 and digits <= _MAX_DIGITS else None
 
 
-def _lists(items: list[list[Any]]) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
-    kinds = set(map(type, chain.from_iterable(items)))
+def _lists(cells: tuple[int, int, int]) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
+    kinds, total = _json.lists_at(*cells)
     if len(kinds) != 1:
         return None
     kind = kinds.pop()
@@ -255,18 +243,24 @@ def _lists(items: list[list[Any]]) -> tuple[str, pa.DataType, float, dict[str, A
         return None
     name, arrow = _LIST_ITEMS[kind]
     each = 16 if kind in (str, bytes) else 8
-    row_bytes = 8 + each * sum(map(len, items)) / len(items)
-    return "list", pa.large_list(arrow), row_bytes, {"items": name}
+    return "list", pa.large_list(arrow), 8 + each * total / cells[1], {"items": name}
 
 
 def _arrays(items: list[Any]) -> tuple[str, pa.DataType, float, dict[str, Any]] | None:
     """Vectors of numbers, of one dtype."""
     dtype = items[0].dtype
-    # (Parquet has no half floats before pyarrow 15, and no long doubles.)
+    # (Parquet has no half floats before pyarrow 15, and no long doubles; a `longlong` would come
+    # back as the `int64` that it equals.)
     if dtype.kind not in "biuf" or not dtype.isnative or dtype in (np.float16, np.longdouble):
         return None
+    if np.dtype(dtype.str).char != dtype.char:
+        return None
     if any(
-        item.ndim != 1 or item.dtype != dtype or item.dtype.metadata is not None for item in items
+        item.ndim != 1
+        or item.dtype != dtype
+        or item.dtype.char != dtype.char
+        or item.dtype.metadata is not None
+        for item in items
     ):
         return None
     row_bytes = 8 + dtype.itemsize * sum(map(len, items)) / len(items)

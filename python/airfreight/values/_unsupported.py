@@ -8,7 +8,7 @@ from airfreight.values import class_name
 
 #: Characters of a place inside a value that a message shows: a log line stays readable.
 _MAX_PLACE = 200
-#: What is held around a step: the numbers are those of python/bindings/json/tagger.h.
+#: What is held around a step: the numbers are those of python/bindings/json/document.cc.
 RAW, ITEMS, PAIRS, FIELDS, KEY = range(5)
 
 

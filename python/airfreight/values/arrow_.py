@@ -30,6 +30,8 @@ _OUR_PREFIX = b"airfreight."
 _EXTENSIONS_KEY = b"airfreight.extensions"
 #: JSON list of the lengths of each column's chunks, of a table whose columns have different ones.
 _CHUNKS_KEY = b"airfreight.chunks"
+#: Beside another of these: the schema has metadata of its own, of no entries.
+_EMPTY_KEY = b"airfreight.empty"
 #: IPC knows two compressions; the one that is named for Parquet's speed is the faster of them.
 _COMPRESSIONS = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": None}
 #: Readers that were pushed, by id: a second push would find nothing left, and say nothing of it.
@@ -145,6 +147,8 @@ def _marked(schema: pa.Schema, chunks: list[list[int]] | None) -> pa.Schema:
         ours[_EXTENSIONS_KEY] = json.dumps(names).encode()
     if chunks and any(layout != chunks[0] for layout in chunks):
         ours[_CHUNKS_KEY] = json.dumps(chunks, separators=(",", ":")).encode()
+    if ours and schema.metadata == {}:
+        ours[_EMPTY_KEY] = b"{}"
     return schema.with_metadata({**metadata, **ours}) if ours else schema
 
 
@@ -185,9 +189,10 @@ def _unmarked(schema: pa.Schema) -> pa.Schema:
     """The inverse of `_marked`; UnsupportedError when this process lacks an extension type."""
     metadata = dict(schema.metadata or {})
     raw = metadata.pop(_EXTENSIONS_KEY, None)
-    if raw is None and metadata.pop(_CHUNKS_KEY, None) is None:
+    chunks = metadata.pop(_CHUNKS_KEY, None)
+    if raw is None and chunks is None:
         return schema
-    metadata.pop(_CHUNKS_KEY, None)
+    empty = metadata.pop(_EMPTY_KEY, None) is not None
     wanted, found = json.loads(raw or "[]"), extension_names(schema)
     if wanted != found:
         missing = sorted(set(wanted) - set(found)) or wanted
@@ -196,7 +201,8 @@ def _unmarked(schema: pa.Schema) -> pa.Schema:
             "which is not registered in this process: import the package that registers it, or "
             "call pyarrow.register_extension_type, before the value is pulled."
         )
-    return schema.with_metadata(metadata or None)
+    # (`with_metadata(None)` gives one that is there and empty.)
+    return schema.with_metadata(metadata) if metadata or empty else pa.schema(list(schema))
 
 
 def _summary(name: str, rows: int, schema: pa.Schema, size: int) -> str:

@@ -64,7 +64,7 @@ class Packed:
 
     Attributes:
         value: the value.
-        encoded: its document, where `{"~leaf": n}` stands for a leaf.
+        segments: the text of its document, where `{"~leaf": n}` stands for a leaf.
         leaves: these.
         weight: bytes that they take in memory, roughly; what can't be told counts as very much.
         levels: of JSON in the document.
@@ -80,7 +80,7 @@ class Packed:
         self._numbers: dict[int, int] = {}
         self._codecs: dict[type, Any] = {}
         encoder = document.Encoder(leaf, options=options, heavy=self._place)
-        self.encoded = encoder.encode(value)
+        self.segments = encoder.segments(value)
         self.levels = encoder.levels
         self.tagged = encoder.tagged
         self.airflow = encoder.leaves
@@ -114,7 +114,7 @@ class Packed:
             return self._place(value)
 
         try:
-            document.Encoder(self._leaf, options=self._options, heavy=find).encode(self.value)
+            document.Encoder(self._leaf, options=self._options, heavy=find).segments(self.value)
         except document.Unsupported as found:
             return found.as_type_error()
         return error
@@ -165,7 +165,7 @@ def encode(
     """
     writer = ArchiveWriter(new_sink, leaf)
     names = Names((VALUE,))
-    root = [packed.encoded]
+    root = [document.parsed(packed.segments)]
     steps: dict[int, tuple[str, ...]] = {}
     for number, path in _places(root):
         steps.setdefault(number, path)
@@ -179,15 +179,9 @@ def encode(
             raise packed.refusal(value, error) from error
         members[number] = [name, codec.TYPE]
         told.append(("/".join(path) or "value", codec.TYPE, payload.summary))
-    slots = _slots(root)
-    for holder, at, number in slots:
+    for holder, at, number in _slots(root):
         holder[at] = {_TAG: members[number]}
-    try:
-        sink, size = writer.finish(root[0])
-    finally:
-        # Perhaps it is written once more, with other credentials.
-        for holder, at, number in slots:
-            holder[at] = {_TAG: number}
+    sink, size = writer.finish(root[0])
     return Payload(
         body=sink,
         summary=_summary(packed.value, told, size),

@@ -1,8 +1,8 @@
 """Tagged JSON, for values that plain JSON would change. Specification: `formats/document.md`.
 
 A tag is an object with exactly one member whose name begins with `~`: `{"~tuple": [1, 2]}`. The
-walk over lists and dicts is done in C++ (python/bindings/json/tagger.h); this package is asked for
-what does not stand for itself.
+text is written, and read, in one pass in C++ (python/bindings/json/document.h, tags.h), which has
+the tags of Python's frequent types itself; this package is asked for the others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from airfreight.values._zones import pack_zone, unpack_zone
 from airfreight.values.json_ import MAX_DEPTH, describe
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from airfreight.values._tags import Tag
 
@@ -47,12 +47,15 @@ __all__ = [
     "TYPE",
     "Encoder",
     "Unsupported",
+    "array",
     "decode",
     "dump",
     "encode",
     "from_json",
     "is_plain_text",
+    "joined",
     "pack_zone",
+    "parsed",
     "payload",
     "unpack_zone",
 ]
@@ -92,14 +95,31 @@ class Encoder:
         self.leaves = 0
         self.levels = 0
 
+    def segments(self, value: Any) -> list[bytes]:
+        """The text of a value, in parts."""
+        return self._segments(value, 0)
+
+    def text(self, value: Any) -> bytes:
+        """The text of a value."""
+        return joined(self.segments(value))
+
+    def texts(self, values: list[Any]) -> list[bytes | None]:
+        """The text of each of several values; None for None. The first step of a place is there."""
+        return _json.documents(values, self._tag)
+
     def encode(self, value: Any) -> Any:
-        """Returns the JSON form of a value. Parts that stand for themselves are not copied."""
-        return self._inner(value, 0)
+        """The JSON of a value, as what `json.loads` makes of its text."""
+        return parsed(self.segments(value))
+
+    def _segments(self, value: Any, depth: int) -> list[bytes]:
+        heavy = self._heavy is not None
+        segments, levels, tagged = _json.document(value, self._tag, depth, heavy)
+        self.levels = max(self.levels, levels)
+        self.tagged = self.tagged or tagged
+        return segments
 
     def _inner(self, value: Any, depth: int) -> Any:
-        encoded, levels = _json.tagged(value, self._tag, depth)
-        self.levels = max(self.levels, levels)
-        return encoded
+        return parsed(self._segments(value, depth))
 
     def _tag(self, value: Any, depth: int) -> Tag:
         kind = type(value)
@@ -180,7 +200,7 @@ class Encoder:
             return error
         for name, field in _declared_fields(value):
             try:
-                self.encode(field)
+                self.segments(field)
             except Unsupported as inner:
                 return inner.within(f".{name}")
         return error
@@ -207,22 +227,35 @@ def encode(value: Any, _options: Any = None, _new_sink: Any = None, /) -> Payloa
         TypeError: naming the place inside the value, and the type.
     """
     try:
-        return payload(value, Encoder().encode(value))
+        return payload(value, Encoder().segments(value))
     except Unsupported as error:
         raise error.as_type_error() from None
 
 
-def payload(value: Any, encoded: Any) -> Payload:
-    """The payload of a value that is encoded already."""
-    segments = _json.dump(encoded)
+def payload(value: Any, segments: list[bytes]) -> Payload:
+    """The payload of a value whose text is made already."""
     size = human_bytes(sum(map(len, segments)))
     return Payload(body=segments, summary=f"{describe(value)} · {size} document")
 
 
 def dump(encoded: Any) -> bytes:
-    """The compact text of an encoded value. TypeError: it is no JSON."""
-    segments = _json.dump(encoded)
+    """The compact text of what is JSON. TypeError: it is none."""
+    return joined(_json.dump(encoded))
+
+
+def joined(segments: list[bytes]) -> bytes:
+    """One text of its parts."""
     return segments[0] if len(segments) == 1 else b"".join(segments)
+
+
+def parsed(segments: list[bytes]) -> Any:
+    """The JSON that a text in parts stands for, its tags as they are."""
+    return _json.decode(joined(segments))
+
+
+def array(texts: Iterable[bytes | None]) -> bytes:
+    """The text of a list of those values whose texts are given; None is that of None."""
+    return b"[%b]" % b",".join(b"null" if text is None else text for text in texts)
 
 
 def decode(data: memoryview, leaf: LeafReader | None = None) -> Any:

@@ -157,7 +157,7 @@ def _document(
         raise error.as_type_error() from None
     if packed.leaves:
         return bundle, packed, None
-    return document, element, document.payload(element, packed.encoded)
+    return document, element, document.payload(element, packed.segments)
 
 
 # --- Pull -----------------------------------------------------------------------------------------

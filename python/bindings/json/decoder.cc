@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "base/json_reader.h"
-#include "tagger.h"
 
 namespace airfreight::json {
 namespace {
@@ -87,7 +86,7 @@ class CollectorAtRest {
 // Makes the objects. All of its functions return false when an exception was raised.
 class Maker {
  public:
-  Maker(PyObject* untag, CollectorAtRest& collector) : untag_(untag), collector_(collector) {}
+  Maker(TagReader* tags, CollectorAtRest& collector) : tags_(tags), collector_(collector) {}
   Maker(const Maker&) = delete;
   Maker& operator=(const Maker&) = delete;
   ~Maker() {
@@ -133,7 +132,9 @@ class Maker {
     objects_.resize(start);
     return Push(std::move(container));
   }
-  PyObject* const untag_;
+  Ref MakeTag(PyObject* name, PyObject* content);
+
+  TagReader* const tags_;
   CollectorAtRest& collector_;
   bool bad_text_ = false;
   Texts texts_;
@@ -191,27 +192,39 @@ bool Maker::EndArray() {
   return Push(std::move(list));
 }
 
+Ref Maker::MakeTag(PyObject* name, PyObject* content) {
+  Ref made = tags_->Make(name, content);
+  if (made || PyErr_Occurred() != nullptr) return made;
+  collector_.Wake();  // Code of Python: it may let other threads go on.
+  made = tags_->Ask(name, content);
+  collector_.Rest();
+  return made;
+}
+
 bool Maker::EndObject() {
   const size_t start = starts_.back();
   starts_.pop_back();
+  const size_t count = objects_.size() - start;
+  if (tags_ != nullptr && count == 2 && IsTag(objects_[start])) {
+    return Close(start, MakeTag(objects_[start], objects_[start + 1]));
+  }
   Ref dict = Ref::Own(PyDict_New());
   if (!dict) return false;
   for (size_t i = start; i < objects_.size(); i += 2) {
     if (PyDict_SetItem(dict.get(), objects_[i], objects_[i + 1]) != 0) return false;
   }
-  if (untag_ != nullptr && PyDict_Size(dict.get()) == 1 && IsTag(objects_[start])) {
-    collector_.Wake();  // Code of Python: it may let other threads go on.
-    dict = Untag(untag_, objects_[start], objects_.back());
-    collector_.Rest();
+  // (A name that came twice is one member, its last.)
+  if (tags_ != nullptr && count > 2 && PyDict_Size(dict.get()) == 1 && IsTag(objects_[start])) {
+    dict = MakeTag(objects_[start], objects_.back());
   }
   return Close(start, std::move(dict));
 }
 
 }  // namespace
 
-PyObject* Decode(std::string_view text, PyObject* untag) {
+PyObject* Decode(std::string_view text, TagReader* tags) {
   CollectorAtRest collector;
-  Maker maker(untag, collector);
+  Maker maker(tags, collector);
   JsonReader<Maker> reader(text, maker);
   if (reader.Read()) return maker.Take();
   if (reader.error() != nullptr) {

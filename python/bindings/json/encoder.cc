@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "names.h"
 #include "plain.h"
-#include "segments.h"
 #include "text.h"
 
 namespace airfreight::json {
@@ -15,14 +15,12 @@ class Encoder {
   // What is written: plain JSON only, or any JSON.
   enum class Mode { kPlain, kAny };
 
-  explicit Encoder(Mode mode) : mode_(mode) {}
+  Encoder(Mode mode, Segments* out) : mode_(mode), out_(*out) {}
 
   // Whether the value could be written. Leaves no exception but those of Segments.
   bool Write(PyObject* value);
 
   int kind() const { return kind_; }
-  bool failed() const { return out_.failed(); }
-  Ref Finish() { return out_.Finish(); }
 
  private:
   bool WriteText(PyObject* value);
@@ -31,6 +29,7 @@ class Encoder {
   bool WriteList(PyObject* list);
   bool WriteTuple(PyObject* tuple);
   bool WriteDict(PyObject* dict);
+  bool WriteName(PyObject* name, bool first);
 
   bool Descend() {
     // Any JSON is that of a document, with the levels of its tags' contents.
@@ -40,7 +39,8 @@ class Encoder {
   }
 
   const Mode mode_;
-  Segments out_;
+  Segments& out_;
+  Names names_;
   int depth_ = 0;
   int kind_ = kPlain;
 };
@@ -141,15 +141,8 @@ bool Encoder::WriteDict(PyObject* dict) {
     if (out_.failed()) return false;
     const Ref key = Ref::Borrow(next_key);
     const Ref item = Ref::Borrow(next_item);
-    if (!IsExactly(key.get(), PyUnicode_Type)) return false;
-    const Utf8 text(key.get());
-    if (!text.good()) return false;
-    if (mode_ == Mode::kPlain && (!text.plain() || IsMarker(text.view()))) return false;
-    if (!first) out_.Append(",");
+    if (!WriteName(key.get(), first) || !Write(item.get())) return false;
     first = false;
-    SpellText(text.view(), &out_);
-    out_.Append(":");
-    if (!Write(item.get())) return false;
     if (PyDict_Size(dict) != size) {
       PyErr_SetString(PyExc_RuntimeError, "dictionary changed size while it was encoded");
       return false;
@@ -159,27 +152,49 @@ bool Encoder::WriteDict(PyObject* dict) {
   return true;
 }
 
+bool Encoder::WriteName(PyObject* name, bool first) {
+  std::string_view spelt = names_.Find(name);
+  if (!spelt.empty()) {
+    if (first) spelt.remove_prefix(1);
+    out_.Append(spelt);
+    return true;
+  }
+  if (mode_ == Mode::kPlain || !IsExactly(name, PyUnicode_Type)) return false;
+  const Utf8 text(name);
+  if (!text.good()) return false;
+  if (!first) out_.Append(",");
+  SpellText(text.view(), &out_);
+  out_.Append(":");
+  return true;
+}
+
 }  // namespace
 
 PyObject* Encode(PyObject* value) {
-  Encoder encoder(Encoder::Mode::kPlain);
+  Segments out;
+  Encoder encoder(Encoder::Mode::kPlain, &out);
   if (!encoder.Write(value)) {
-    if (encoder.failed()) return encoder.Finish().release();
+    if (out.failed()) return out.Finish().release();
     if (PyErr_Occurred() != nullptr) return nullptr;
     Py_RETURN_NONE;
   }
-  const Ref segments = encoder.Finish();
+  const Ref segments = out.Finish();
   return segments ? Py_BuildValue("(iO)", encoder.kind(), segments.get()) : nullptr;
 }
 
-PyObject* Dump(PyObject* value) {
-  Encoder encoder(Encoder::Mode::kAny);
-  if (!encoder.Write(value)) {
-    if (encoder.failed()) return encoder.Finish().release();
-    if (PyErr_Occurred() == nullptr) PyErr_SetString(PyExc_TypeError, "not JSON");
-    return nullptr;
+bool WriteJson(PyObject* value, Segments* out) {
+  Encoder encoder(Encoder::Mode::kAny, out);
+  if (encoder.Write(value)) return true;
+  if (!out->failed() && PyErr_Occurred() == nullptr) {
+    PyErr_SetString(PyExc_TypeError, "not JSON");
   }
-  return encoder.Finish().release();
+  return false;
+}
+
+PyObject* Dump(PyObject* value) {
+  Segments out;
+  if (!WriteJson(value, &out) && !out.failed()) return nullptr;
+  return out.Finish().release();
 }
 
 }  // namespace airfreight::json

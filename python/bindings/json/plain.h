@@ -74,7 +74,10 @@ class Utf8 {
   static constexpr Py_ssize_t kLong = 32;
 
   static bool IsAscii(PyObject* text) {
-    const Ref answer = Ref::Own(PyObject_CallMethod(text, "isascii", nullptr));
+    // Lives as long as the process.
+    static PyObject* const name = PyUnicode_InternFromString("isascii");
+    const Ref answer =
+        name == nullptr ? Ref() : Ref::Own(PyObject_CallMethodObjArgs(text, name, nullptr));
     if (!answer) PyErr_Clear();
     return answer.get() == Py_True;
   }

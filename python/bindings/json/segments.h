@@ -32,6 +32,11 @@ class Segments {
     }
   }
 
+  /// Where up to `size` bytes may be written at once, of which `Advance` tells how many there are;
+  /// nothing when there is no such room just now.
+  char* Room(size_t size) { return size <= room() ? at_ : nullptr; }
+  void Advance(size_t size) { at_ += size; }
+
   size_t size() const { return cut_ + used(); }
 
   /// The segments as a list of `bytes`; nothing, and an exception, when memory ran out.
@@ -40,6 +45,21 @@ class Segments {
     if (!failed_) return std::move(list_);
     if (PyErr_Occurred() == nullptr) PyErr_NoMemory();
     return {};
+  }
+
+  /// As `Finish`, as one `bytes`; what comes after it is the next text. The memory is kept.
+  Ref Whole() {
+    if (!failed_ && !list_) {
+      Ref whole =
+          Ref::Own(PyBytes_FromStringAndSize(buffer_.get(), static_cast<Py_ssize_t>(used())));
+      at_ = buffer_.get();
+      return whole;
+    }
+    const Ref segments = Finish();
+    list_ = {};
+    cut_ = 0;
+    const Ref empty = segments ? Ref::Own(PyBytes_FromStringAndSize(nullptr, 0)) : Ref();
+    return empty ? Ref::Own(PyObject_CallMethod(empty.get(), "join", "O", segments.get())) : Ref();
   }
 
   /// Whether memory ran out, or a handler of a signal raised, whose exception is set then.

@@ -65,9 +65,25 @@ std::string_view SpellInteger(Integer value, NumberText* text) {
   return {text->data(), static_cast<size_t>(end - text->data())};
 }
 
+/// Copies a text; false when it has a character that does not stand for itself.
+inline bool CopyPlainText(std::string_view text, char* to) {
+  bool high = false;
+  std::memcpy(to, text.data(), text.size());
+  const char* const end = text.data() + text.size();
+  return SkipPlainCharacters(text.data(), end, &high) == end;
+}
+
 /// Writes a text in quotation marks. `out` has `Append(std::string_view)`.
 template <typename Out>
 void SpellText(std::string_view text, Out* out) {
+  if constexpr (requires { out->Room(text.size()); }) {
+    char* const at = out->Room(text.size() + 2);
+    if (at != nullptr && CopyPlainText(text, at + 1)) {
+      at[0] = at[text.size() + 1] = '"';
+      out->Advance(text.size() + 2);
+      return;
+    }
+  }
   out->Append("\"");
   const char* at = text.data();
   const char* const end = at + text.size();

@@ -1,0 +1,757 @@
+#include "document.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base64.h"
+#include "encoder.h"
+#include "moments.h"
+#include "names.h"
+#include "plain.h"
+#include "segments.h"
+#include "text.h"
+
+namespace airfreight::json {
+namespace {
+
+// What the content of a tag holds; the numbers are those of values/_unsupported.py.
+constexpr int kRaw = 0;
+constexpr int kItems = 1;
+constexpr int kPairs = 2;
+constexpr int kFields = 3;
+constexpr int kKey = 4;
+
+// Bytes that lie beside a document, where they can: as in values/bundle.py.
+constexpr Py_ssize_t kLongBytes = 4 << 10;
+
+// Levels of lists and dicts in JSON, up to a limit that ends a value that contains itself.
+int Levels(PyObject* value, int limit) {
+  int deepest = 0;
+  if (limit == 0) return 0;
+  if (PyList_Check(value)) {
+    for (Py_ssize_t i = 0; i < PyList_Size(value); ++i) {
+      deepest = std::max(deepest, Levels(PyList_GetItem(value, i), limit - 1));
+    }
+  } else if (PyDict_Check(value)) {
+    Py_ssize_t position = 0;
+    PyObject* item = nullptr;
+    while (PyDict_Next(value, &position, nullptr, &item) != 0) {
+      deepest = std::max(deepest, Levels(item, limit - 1));
+    }
+  } else {
+    return 0;
+  }
+  return deepest + 1;
+}
+
+// Tells the exception that is on its way at which step it is.
+void AddStep(int kind, PyObject* step) {
+  PyObject* type = nullptr;
+  PyObject* error = nullptr;
+  PyObject* trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (error != nullptr && step != nullptr && PyObject_HasAttrString(error, "at") != 0) {
+    const Ref done = Ref::Own(PyObject_CallMethod(error, "at", "iO", kind, step));
+    if (!done) PyErr_Clear();
+  }
+  PyErr_Restore(type, error, trace);
+}
+
+void AddIndex(Py_ssize_t index) { AddStep(kItems, Ref::Own(PyLong_FromSsize_t(index)).get()); }
+
+// The text of a document with everything but ASCII escaped, by which a set is ordered: as
+// `json.dumps` has it, but for spaces, which change no order.
+std::string Escaped(std::string_view text) {
+  std::string escaped;
+  const auto append = [&escaped](uint32_t unit) {
+    constexpr std::string_view kHex = "0123456789abcdef";
+    escaped += "\\u";
+    for (int shift = 12; shift >= 0; shift -= 4) escaped += kHex[unit >> shift & 15];
+  };
+  for (size_t i = 0; i < text.size();) {
+    const auto byte = [&](size_t at) {
+      return static_cast<uint32_t>(static_cast<unsigned char>(text[at]));
+    };
+    const uint32_t lead = byte(i);
+    if (lead < 0x80) {
+      escaped += text[i++];
+    } else if (lead < 0xE0) {
+      append((lead & 0x1F) << 6 | (byte(i + 1) & 0x3F));
+      i += 2;
+    } else if (lead < 0xF0) {
+      append((lead & 0x0F) << 12 | (byte(i + 1) & 0x3F) << 6 | (byte(i + 2) & 0x3F));
+      i += 3;
+    } else {
+      const uint32_t code = ((lead & 0x07) << 18 | (byte(i + 1) & 0x3F) << 12 |
+                             (byte(i + 2) & 0x3F) << 6 | (byte(i + 3) & 0x3F)) -
+                            0x10000;
+      append(0xD800 + (code >> 10));
+      append(0xDC00 + (code & 0x3FF));
+      i += 4;
+    }
+  }
+  return escaped;
+}
+
+// Writes documents. All of its functions return false when an exception was raised, or the memory
+// of the text ran out, which the text itself tells.
+//
+// The tagger, and handlers of signals, are code of Python, which may change any list or dict
+// meanwhile: what is looked at is held, and sizes are asked for again.
+class Writer {
+ public:
+  // Without a tagger it writes what needs none; `asked` tells when that was not enough, which is no
+  // exception.
+  Writer(const Types& types, PyObject* tag, int depth, bool heavy)
+      : types_(types), tag_(tag), heavy_(heavy), depth_(depth), levels_(depth) {}
+
+  bool Write(PyObject* value);
+
+  Segments& out() { return out_; }
+  int levels() const { return levels_; }
+  bool tagged() const { return tagged_; }
+  bool asked() const { return asked_; }
+
+ private:
+  // What became of a value that has a tag of its own.
+  enum class Outcome { kWritten, kFailed, kNotHere };
+
+  // A time zone as it is written.
+  struct Zone {
+    Ref zone;
+    std::string text;
+    int levels = 0;
+  };
+  static constexpr size_t kZones = 16;
+
+  bool WriteText(PyObject* value);
+  bool WriteInteger(PyObject* value);
+  bool WriteDouble(PyObject* value);
+  bool WriteList(PyObject* list);
+  bool WriteTuple(PyObject* tuple);
+  bool WriteDict(PyObject* dict);
+  bool WriteMembers(PyObject* dict, int step);
+  bool WritePairsOf(PyObject* dict);
+  bool WritePair(PyObject* key, PyObject* item);
+  bool WritePairs(PyObject* pairs);
+  bool WriteItems(PyObject* list);
+  bool Ask(PyObject* value);
+  bool WriteTagName(PyObject* name);
+  bool WriteContent(PyObject* content, int holds);
+
+  Outcome WriteOther(PyObject* value);
+  Outcome WriteDate(PyObject* value);
+  Outcome WriteMoment(PyObject* value);
+  Outcome WriteTimedelta(PyObject* value);
+  Outcome WriteDecimal(PyObject* value);
+  Outcome WriteUuid(PyObject* value);
+  Outcome WriteBytes(PyObject* value);
+  Outcome WriteSet(PyObject* set);
+
+  bool IsPlainDict(PyObject* dict);
+  // What a value is pickled as: a tuple, or nothing.
+  Ref Reduced(PyObject* value, const Ref& method) const;
+  const Zone* FindZone(PyObject* zone);
+  void LearnZone(PyObject* value, PyObject* content);
+  Zone* KeepZone(PyObject* zone, std::string text, int levels);
+
+  bool Descend() {
+    levels_ = std::max(levels_, ++depth_);
+    return true;
+  }
+  bool Fits(int levels) const { return depth_ + levels <= kMaxDepth; }
+  // Writes the beginning of a tag that takes some levels.
+  void Open(std::string_view text, int levels) {
+    tagged_ = true;
+    levels_ = std::max(levels_, depth_ + levels);
+    out_.Append(text);
+  }
+  bool good() const { return !out_.failed(); }
+  Outcome Written() const { return good() ? Outcome::kWritten : Outcome::kFailed; }
+
+  const Types& types_;
+  PyObject* const tag_;
+  const bool heavy_;
+  Segments out_;
+  Names names_;
+  std::vector<Zone> zones_;
+  size_t next_zone_ = 0;
+  int depth_;
+  int levels_;
+  bool tagged_ = false;
+  bool asked_ = false;
+};
+
+bool Writer::Write(PyObject* value) {
+  if (!good()) return false;
+  if (IsExactly(value, PyUnicode_Type)) return WriteText(value);
+  if (IsExactly(value, PyLong_Type)) return WriteInteger(value);
+  if (IsExactly(value, PyFloat_Type)) return WriteDouble(value);
+  if (value == Py_None) {
+    out_.Append("null");
+    return good();
+  }
+  if (value == Py_True || value == Py_False) {
+    out_.Append(value == Py_True ? "true" : "false");
+    return good();
+  }
+  if (IsExactly(value, PyDict_Type)) return WriteDict(value);
+  if (IsExactly(value, PyList_Type)) return WriteList(value);
+  if (IsExactly(value, PyTuple_Type)) return WriteTuple(value);
+  switch (WriteOther(value)) {
+    case Outcome::kWritten:
+      return true;
+    case Outcome::kFailed:
+      return false;
+    case Outcome::kNotHere:
+      break;
+  }
+  return Ask(value);
+}
+
+bool Writer::WriteText(PyObject* value) {
+  const Utf8 text(value);
+  if (text.plain()) {
+    SpellText(text.view(), &out_);
+    return good();
+  }
+  if (PyErr_Occurred() != nullptr) return false;
+  const Ref bytes = Ref::Own(PyUnicode_AsEncodedString(value, "utf-8", "surrogatepass"));
+  if (!bytes) return false;
+  Open(R"({"~str":")", 1);
+  SpellBase64({PyBytes_AsString(bytes.get()), static_cast<size_t>(PyBytes_Size(bytes.get()))},
+              &out_);
+  out_.Append("\"}");
+  return good();
+}
+
+bool Writer::WriteInteger(PyObject* value) {
+  NumberText text;
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(value, &overflow);
+  if (overflow == 0) {
+    out_.Append(SpellInteger(number, &text));
+    return good();
+  }
+  if (overflow > 0) {
+    const unsigned long long large = PyLong_AsUnsignedLongLong(value);
+    if (PyErr_Occurred() == nullptr) {
+      out_.Append(SpellInteger(large, &text));
+      return good();
+    }
+    PyErr_Clear();
+  }
+  const Ref digits = Ref::Own(PyNumber_ToBase(value, 16));
+  if (!digits) return false;
+  const Utf8 spelt(digits.get());
+  if (!spelt.good()) return false;
+  Open(R"({"~int":)", 1);
+  SpellText(spelt.view(), &out_);
+  out_.Append("}");
+  return good();
+}
+
+bool Writer::WriteDouble(PyObject* value) {
+  const double number = PyFloat_AsDouble(value);
+  NumberText text;
+  if (std::isfinite(number) && StaysInRow(number)) {
+    out_.Append(SpellDouble(number, &text));
+    return good();
+  }
+  Open(R"({"~float":")", 1);
+  if (std::isnan(number)) {
+    out_.Append("nan");
+  } else if (std::isinf(number)) {
+    out_.Append(number > 0 ? "inf" : "-inf");
+  } else {
+    out_.Append(SpellDouble(number, &text));
+  }
+  out_.Append("\"}");
+  return good();
+}
+
+bool Writer::WriteItems(PyObject* list) {
+  out_.Append("[");
+  for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+    if (i > 0) out_.Append(",");
+    const Ref item = Ref::Borrow(PyList_GetItem(list, i));
+    if (!Write(item.get())) {
+      AddIndex(i);
+      return false;
+    }
+  }
+  out_.Append("]");
+  return good();
+}
+
+bool Writer::WriteList(PyObject* list) {
+  if (!Fits(1)) return Ask(list);
+  const bool written = Descend() && WriteItems(list);
+  --depth_;
+  return written;
+}
+
+bool Writer::WriteTuple(PyObject* tuple) {
+  if (!Fits(2)) return Ask(tuple);
+  Open(R"({"~tuple":[)", 2);
+  depth_ += 2;
+  const Py_ssize_t size = PyTuple_Size(tuple);
+  for (Py_ssize_t i = 0; i < size; ++i) {
+    if (i > 0) out_.Append(",");
+    if (!Write(PyTuple_GetItem(tuple, i))) {
+      AddIndex(i);
+      return false;
+    }
+  }
+  depth_ -= 2;
+  out_.Append("]}");
+  return good();
+}
+
+bool Writer::IsPlainDict(PyObject* dict) {
+  const bool single = PyDict_Size(dict) == 1;
+  Py_ssize_t position = 0;
+  PyObject* next = nullptr;
+  while (PyDict_Next(dict, &position, &next, nullptr) != 0) {
+    const Ref key = Ref::Borrow(next);
+    const std::string_view name = names_.Find(key.get());
+    if (name.empty() || (single && name.starts_with(R"(,"~)"))) return false;
+  }
+  return true;
+}
+
+bool Writer::WriteDict(PyObject* dict) {
+  if (!Fits(1)) return Ask(dict);
+  if (IsPlainDict(dict)) {
+    const bool written = Descend() && WriteMembers(dict, kItems);
+    --depth_;
+    return written;
+  }
+  if (PyErr_Occurred() != nullptr) return false;
+  return Fits(3) ? WritePairsOf(dict) : Ask(dict);
+}
+
+bool Writer::WriteMembers(PyObject* dict, int step) {
+  const Py_ssize_t size = PyDict_Size(dict);
+  Py_ssize_t position = 0;
+  PyObject* next_key = nullptr;
+  PyObject* next_item = nullptr;
+  bool first = true;
+  out_.Append("{");
+  while (PyDict_Next(dict, &position, &next_key, &next_item) != 0) {
+    const Ref key = Ref::Borrow(next_key);
+    const Ref item = Ref::Borrow(next_item);
+    std::string_view name = names_.Find(key.get());
+    if (name.empty()) {
+      if (PyErr_Occurred() == nullptr) {
+        PyErr_SetString(PyExc_TypeError, "a name that is no plain text");
+      }
+      return false;
+    }
+    if (first) name.remove_prefix(1);
+    first = false;
+    out_.Append(name);
+    if (!Write(item.get())) {
+      AddStep(step, key.get());
+      return false;
+    }
+    if (PyDict_Size(dict) != size) {
+      PyErr_SetString(PyExc_RuntimeError, "dictionary changed size while it was encoded");
+      return false;
+    }
+  }
+  out_.Append("}");
+  return good();
+}
+
+bool Writer::WritePair(PyObject* key, PyObject* item) {
+  Descend();
+  out_.Append("[");
+  if (!Write(key)) {
+    AddStep(kKey, key);
+    return false;
+  }
+  out_.Append(",");
+  if (!Write(item)) {
+    AddStep(kItems, key);
+    return false;
+  }
+  out_.Append("]");
+  --depth_;
+  return good();
+}
+
+bool Writer::WritePairsOf(PyObject* dict) {
+  Open(R"({"~dict":[)", 2);
+  depth_ += 2;
+  const Py_ssize_t size = PyDict_Size(dict);
+  Py_ssize_t position = 0;
+  PyObject* next_key = nullptr;
+  PyObject* next_item = nullptr;
+  bool first = true;
+  while (PyDict_Next(dict, &position, &next_key, &next_item) != 0) {
+    const Ref key = Ref::Borrow(next_key);
+    const Ref item = Ref::Borrow(next_item);
+    if (!first) out_.Append(",");
+    first = false;
+    if (!WritePair(key.get(), item.get())) return false;
+    if (PyDict_Size(dict) != size) {
+      PyErr_SetString(PyExc_RuntimeError, "dictionary changed size while it was encoded");
+      return false;
+    }
+  }
+  depth_ -= 2;
+  out_.Append("]}");
+  return good();
+}
+
+bool Writer::WritePairs(PyObject* pairs) {
+  out_.Append("[");
+  for (Py_ssize_t i = 0; i < PyList_Size(pairs); ++i) {
+    const Ref pair = Ref::Borrow(PyList_GetItem(pairs, i));
+    if (PyTuple_Check(pair.get()) == 0 || PyTuple_Size(pair.get()) != 2) {
+      PyErr_SetString(PyExc_TypeError, "a pair is a tuple of key and value");
+      return false;
+    }
+    if (i > 0) out_.Append(",");
+    if (!WritePair(PyTuple_GetItem(pair.get(), 0), PyTuple_GetItem(pair.get(), 1))) return false;
+  }
+  out_.Append("]");
+  return good();
+}
+
+// --- Tags that Python makes ----------------------------------------------------------------------
+
+bool Writer::Ask(PyObject* value) {
+  asked_ = true;
+  if (tag_ == nullptr) return false;
+  const Ref tag = Ref::Own(PyObject_CallFunction(tag_, "Oi", value, depth_));
+  if (!tag) return false;
+  PyObject* name = nullptr;
+  PyObject* content = nullptr;
+  PyObject* head = nullptr;
+  int holds = kRaw;
+  if (PyTuple_Check(tag.get()) == 0) {
+    PyErr_SetString(PyExc_TypeError, "a tag is a tuple");
+    return false;
+  }
+  if (PyArg_ParseTuple(tag.get(), "OOi|O", &name, &content, &holds, &head) == 0) return false;
+  const int before = depth_;
+  Descend();
+  if (!WriteTagName(name)) return false;
+  if (head != nullptr) {
+    Descend();
+    out_.Append("[");
+    if (!WriteJson(head, &out_)) return false;
+    out_.Append(",");
+  }
+  if (!WriteContent(content, holds)) return false;
+  out_.Append(head != nullptr ? "]}" : "}");
+  depth_ = before;
+  if (holds == kRaw) LearnZone(value, content);
+  return good() && PyErr_Occurred() == nullptr;
+}
+
+bool Writer::WriteTagName(PyObject* name) {
+  if (PyUnicode_Check(name) != 0) {
+    const Utf8 text(name);
+    if (text.plain() && text.view().starts_with('~')) {
+      out_.Append("{");
+      SpellText(text.view(), &out_);
+      out_.Append(":");
+      return good();
+    }
+    if (PyErr_Occurred() != nullptr) return false;
+  }
+  PyErr_SetString(PyExc_TypeError, "a tag's name is plain text that begins with ~");
+  return false;
+}
+
+bool Writer::WriteContent(PyObject* content, int holds) {
+  if (holds == kRaw) {
+    levels_ = std::max(levels_, depth_ + Levels(content, kMaxDepth));
+    return WriteJson(content, &out_);
+  }
+  Descend();
+  if (holds == kItems && PyList_CheckExact(content) != 0) return WriteItems(content);
+  if (holds == kPairs && PyList_CheckExact(content) != 0) return WritePairs(content);
+  if (holds == kFields && PyDict_CheckExact(content) != 0) return WriteMembers(content, kFields);
+  PyErr_SetString(PyExc_TypeError, "a tag with another content than it says");
+  return false;
+}
+
+// --- Tags that are made here ---------------------------------------------------------------------
+
+Writer::Outcome Writer::WriteOther(PyObject* value) {
+  if (IsExactly(value, types_.datetime) || IsExactly(value, types_.time)) return WriteMoment(value);
+  if (IsExactly(value, types_.date)) return WriteDate(value);
+  if (IsExactly(value, types_.decimal)) return WriteDecimal(value);
+  if (IsExactly(value, types_.timedelta)) return WriteTimedelta(value);
+  if (IsExactly(value, types_.uuid)) return WriteUuid(value);
+  if (IsExactly(value, PyBytes_Type) || IsExactly(value, PyByteArray_Type)) {
+    return WriteBytes(value);
+  }
+  if (IsExactly(value, PySet_Type) || IsExactly(value, PyFrozenSet_Type)) return WriteSet(value);
+  return Outcome::kNotHere;
+}
+
+Ref Writer::Reduced(PyObject* value, const Ref& method) const {
+  PyObject* const protocol =
+      method.get() == types_.reduce_ex.get() ? types_.protocol.get() : nullptr;
+  const Ref reduced = Ref::Own(PyObject_CallMethodObjArgs(value, method.get(), protocol, nullptr));
+  if (!reduced || PyTuple_Check(reduced.get()) == 0 || PyTuple_Size(reduced.get()) != 2) return {};
+  Ref state = Ref::Borrow(PyTuple_GetItem(reduced.get(), 1));
+  return PyTuple_Check(state.get()) != 0 ? std::move(state) : Ref();
+}
+
+// The bytes at the front of a pickled state, if there are so many.
+const unsigned char* BytesOf(const Ref& state, size_t size) {
+  PyObject* const bytes = PyTuple_Size(state.get()) > 0 ? PyTuple_GetItem(state.get(), 0) : nullptr;
+  if (bytes == nullptr || PyBytes_CheckExact(bytes) == 0) return nullptr;
+  if (static_cast<size_t>(PyBytes_Size(bytes)) != size) return nullptr;
+  return reinterpret_cast<const unsigned char*>(PyBytes_AsString(bytes));
+}
+
+Writer::Outcome Writer::WriteDate(PyObject* value) {
+  const Ref state = Reduced(value, types_.reduce);
+  if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
+  const unsigned char* const bytes = BytesOf(state, kDateBytes);
+  if (bytes == nullptr) return Outcome::kNotHere;
+  MomentText text;
+  const char* const end = SpellDate(bytes, text.data());
+  Open(R"({"~date":")", 1);
+  out_.Append({text.data(), static_cast<size_t>(end - text.data())});
+  out_.Append("\"}");
+  return Written();
+}
+
+Writer::Outcome Writer::WriteMoment(PyObject* value) {
+  const bool dated = IsExactly(value, types_.datetime);
+  const size_t date_bytes = dated ? kDateBytes : 0;
+  const Ref state = Reduced(value, types_.reduce_ex);
+  if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
+  const unsigned char* const bytes = BytesOf(state, date_bytes + kTimeBytes);
+  if (bytes == nullptr) return Outcome::kNotHere;
+  const Zone* zone = nullptr;
+  if (PyTuple_Size(state.get()) > 1) {
+    zone = FindZone(PyTuple_GetItem(state.get(), 1));
+    if (zone == nullptr) {
+      return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
+    }
+  }
+  // The fold is the highest bit of what comes first beside the year: the month, or the hour.
+  MomentState fields = {};
+  std::memcpy(fields.data(), bytes, date_bytes + kTimeBytes);
+  unsigned char& folded = fields[dated ? 2 : 0];
+  const bool fold = (folded & 0x80) != 0;
+  folded &= 0x7F;
+  MomentText text;
+  char* end = text.data();
+  if (dated) {
+    end = SpellDate(fields.data(), end);
+    *end++ = 'T';
+  }
+  end = SpellTime(fields.data() + date_bytes, end);
+  Open(dated ? R"({"~datetime":[")" : R"({"~time":[")", 2 + (zone != nullptr ? zone->levels : 0));
+  out_.Append({text.data(), static_cast<size_t>(end - text.data())});
+  out_.Append("\",");
+  out_.Append(zone != nullptr ? std::string_view(zone->text) : "null");
+  out_.Append(fold ? ",1]}" : ",0]}");
+  return Written();
+}
+
+const Writer::Zone* Writer::FindZone(PyObject* zone) {
+  for (const Zone& known : zones_) {
+    if (known.zone.get() == zone) return &known;
+  }
+  if (zone == types_.utc.get()) return KeepZone(zone, "\"utc\"", 0);
+  if (!IsExactly(zone, types_.timezone)) return nullptr;
+  const Ref arguments =
+      Ref::Own(PyObject_CallMethodObjArgs(zone, types_.getinitargs.get(), nullptr));
+  if (!arguments || PyTuple_Check(arguments.get()) == 0) return nullptr;
+  if (PyTuple_Size(arguments.get()) != 1) return nullptr;  // With a name of its own.
+  PyObject* const offset = PyTuple_GetItem(arguments.get(), 0);
+  const Ref parts = IsExactly(offset, types_.timedelta) ? Reduced(offset, types_.reduce) : Ref();
+  int days = 0;
+  int seconds = 0;
+  int micros = 0;
+  if (!parts || PyArg_ParseTuple(parts.get(), "iii", &days, &seconds, &micros) == 0) return nullptr;
+  const int64_t whole = (int64_t{days} * 86'400 + seconds) * 1'000'000 + micros;
+  NumberText text;
+  return KeepZone(zone, "[\"fixed\"," + std::string(SpellInteger(whole, &text)) + ",null]", 1);
+}
+
+Writer::Zone* Writer::KeepZone(PyObject* zone, std::string text, int levels) {
+  if (zones_.size() < kZones) zones_.emplace_back();
+  Zone& place = zones_[next_zone_++ % kZones];
+  place.zone = Ref::Borrow(zone);
+  place.text = std::move(text);
+  place.levels = levels;
+  return &place;
+}
+
+// The zone of a time that Python has tagged comes again with the next.
+void Writer::LearnZone(PyObject* value, PyObject* content) {
+  if (!IsExactly(value, types_.datetime) && !IsExactly(value, types_.time)) return;
+  if (PyList_CheckExact(content) == 0 || PyList_Size(content) != 3) return;
+  PyObject* const packed = PyList_GetItem(content, 1);
+  const Ref zone = Ref::Own(PyObject_GetAttr(value, types_.tzinfo.get()));
+  Segments out;
+  if (!zone || !WriteJson(packed, &out)) return;
+  const Ref text = out.Whole();
+  if (!text) return;
+  KeepZone(zone.get(),
+           {PyBytes_AsString(text.get()), static_cast<size_t>(PyBytes_Size(text.get()))},
+           Levels(packed, kMaxDepth));
+}
+
+Writer::Outcome Writer::WriteTimedelta(PyObject* value) {
+  const Ref state = Reduced(value, types_.reduce);
+  if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
+  std::array<int, 3> parts = {};
+  if (PyArg_ParseTuple(state.get(), "iii", &parts[0], &parts[1], &parts[2]) == 0) {
+    return Outcome::kFailed;
+  }
+  Open(R"({"~timedelta":[)", 2);
+  for (size_t i = 0; i < parts.size(); ++i) {
+    NumberText text;
+    if (i > 0) out_.Append(",");
+    out_.Append(SpellInteger(parts[i], &text));
+  }
+  out_.Append("]}");
+  return Written();
+}
+
+Writer::Outcome Writer::WriteDecimal(PyObject* value) {
+  const Ref text = Ref::Own(PyObject_Str(value));
+  if (!text) return Outcome::kFailed;
+  const Utf8 spelt(text.get());
+  if (!spelt.good()) return Outcome::kFailed;
+  Open(R"({"~decimal":)", 1);
+  SpellText(spelt.view(), &out_);
+  out_.Append("}");
+  return Written();
+}
+
+Writer::Outcome Writer::WriteUuid(PyObject* value) {
+  const Ref number = Ref::Own(PyObject_GetAttr(value, types_.integer.get()));
+  const Ref safety = number ? Ref::Own(PyObject_GetAttr(value, types_.is_safe.get())) : Ref();
+  if (!safety) return Outcome::kFailed;
+  if (safety.get() != types_.unknown_safety.get()) return Outcome::kNotHere;
+  const Ref digits = Ref::Own(PyNumber_ToBase(number.get(), 16));
+  if (!digits) return Outcome::kFailed;
+  const Utf8 hex(digits.get());  // "0x…"
+  constexpr size_t kDigits = 32;
+  if (!hex.good() || hex.view().size() > kDigits + 2 || !hex.view().starts_with("0x")) {
+    return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
+  }
+  const std::string_view short_hex = hex.view().substr(2);
+  std::string padded(kDigits - short_hex.size(), '0');
+  padded += short_hex;
+  Open(R"({"~uuid":")", 1);
+  for (size_t at = 0; at < kDigits;) {
+    const size_t count = at == 0 ? 8 : at == 20 ? 12 : 4;
+    if (at > 0) out_.Append("-");
+    out_.Append(std::string_view(padded).substr(at, count));
+    at += count;
+  }
+  out_.Append("\"}");
+  return Written();
+}
+
+Writer::Outcome Writer::WriteBytes(PyObject* value) {
+  if (heavy_ && PyObject_Size(value) >= kLongBytes) return Outcome::kNotHere;
+  const bool constant = IsExactly(value, PyBytes_Type);
+  // A bytearray may change while Python's code runs.
+  const Ref bytes = constant ? Ref::Borrow(value) : Ref::Own(PyBytes_FromObject(value));
+  if (!bytes) return Outcome::kFailed;
+  Open(constant ? R"({"~bytes":")" : R"({"~bytearray":")", 1);
+  SpellBase64({PyBytes_AsString(bytes.get()), static_cast<size_t>(PyBytes_Size(bytes.get()))},
+              &out_);
+  out_.Append("\"}");
+  return Written();
+}
+
+Writer::Outcome Writer::WriteSet(PyObject* set) {
+  if (!Fits(2)) return Outcome::kNotHere;
+  struct Item {
+    std::string text;
+    std::string escaped;  // Where that is another.
+    std::string_view key() const { return escaped.empty() ? text : escaped; }
+  };
+  std::vector<Item> items;
+  Writer inner(types_, nullptr, depth_ + 2, heavy_);
+  const Ref iterator = Ref::Own(PyObject_GetIter(set));
+  if (!iterator) return Outcome::kFailed;
+  while (const Ref item = Ref::Own(PyIter_Next(iterator.get()))) {
+    if (!inner.Write(item.get()) && PyErr_Occurred() == nullptr && inner.good()) {
+      return Outcome::kNotHere;
+    }
+    const Ref text = PyErr_Occurred() == nullptr ? inner.out().Whole() : Ref();
+    if (!text) return Outcome::kFailed;
+    Item& added = items.emplace_back();
+    added.text.assign(PyBytes_AsString(text.get()), static_cast<size_t>(PyBytes_Size(text.get())));
+    const auto high = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+    if (std::any_of(added.text.begin(), added.text.end(), high)) {
+      added.escaped = Escaped(added.text);
+    }
+  }
+  if (PyErr_Occurred() != nullptr) return Outcome::kFailed;
+  std::sort(items.begin(), items.end(),
+            [](const Item& one, const Item& other) { return one.key() < other.key(); });
+  Open(IsExactly(set, PySet_Type) ? R"({"~set":[)" : R"({"~frozenset":[)", 2);
+  levels_ = std::max(levels_, inner.levels());
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i > 0) out_.Append(",");
+    out_.Append(items[i].text);
+  }
+  out_.Append("]}");
+  return Written();
+}
+
+}  // namespace
+
+PyObject* Document(const Types& types, PyObject* value, PyObject* tag, int depth, bool heavy) {
+  Writer writer(types, tag, depth, heavy);
+  if (!writer.Write(value) && !writer.out().failed()) return nullptr;
+  const Ref segments = writer.out().Finish();
+  if (!segments) return nullptr;
+  PyObject* const tagged = writer.tagged() ? Py_True : Py_False;
+  return Py_BuildValue("(OiO)", segments.get(), writer.levels(), tagged);
+}
+
+PyObject* Documents(const Types& types, PyObject* values, PyObject* tag) {
+  if (PyList_Check(values) == 0) {
+    PyErr_SetString(PyExc_TypeError, "documents are made of a list");
+    return nullptr;
+  }
+  Writer writer(types, tag, 0, false);
+  Ref texts = Ref::Own(PyList_New(0));
+  if (!texts) return nullptr;
+  for (Py_ssize_t i = 0; i < PyList_Size(values); ++i) {
+    const Ref value = Ref::Borrow(PyList_GetItem(values, i));
+    Ref text;
+    if (value.get() == Py_None) {
+      text = Ref::Borrow(Py_None);
+    } else if (writer.Write(value.get()) || writer.out().failed()) {
+      text = writer.out().Whole();
+      if (!text) return nullptr;
+    } else {
+      AddIndex(i);
+      return nullptr;
+    }
+    if (PyList_Append(texts.get(), text.get()) != 0) return nullptr;
+  }
+  return texts.release();
+}
+
+}  // namespace airfreight::json
