@@ -33,6 +33,7 @@ class PySink {
 
   size_t Write(const BytesLike& bytes) {
     if (closed_) throw nb::value_error("write to a closed sink");
+    // As with a writer below: a library closes its file after an error too, and writes to that end.
     if (!given_up_) ValueOrRaise(buffer_.Append(View(bytes)));
     return bytes.size();
   }
@@ -40,13 +41,17 @@ class PySink {
   uint64_t size() const { return buffer_.size(); }
   void Close() { closed_ = true; }
   bool closed() const { return closed_; }
-  Body body() const { return buffer_.body(); }
+  Body body() const {
+    // What was written since is not there.
+    if (given_up_) throw nb::value_error("the value was given up");
+    return buffer_.body();
+  }
 
   nb::bytes GetValue() const {
     std::string all;
-    all.reserve(buffer_.size());
-    const Body body = buffer_.body();
-    for (ByteView segment : body.segments()) all += AsText(segment);
+    const Body written = body();
+    all.reserve(written.size());
+    for (ByteView segment : written.segments()) all += AsText(segment);
     return nb::bytes(all.data(), all.size());
   }
 

@@ -108,6 +108,11 @@ void Digester::Update(const Body& body) {
   for (ByteView segment : body.segments()) Update(segment);
 }
 
+std::optional<uint32_t> Digester::crc32c() const {
+  if (kind_ != DigestKind::kCrc32c) return std::nullopt;
+  return crc_;
+}
+
 std::string Digester::Finish() {
   if (kind_ == DigestKind::kCrc32c) return Crc32cText(crc_);
   Sha256Value value;
@@ -122,6 +127,21 @@ std::string DigestOf(DigestKind kind, const Body& body) {
   Digester digester(kind);
   digester.Update(body);
   return digester.Finish();
+}
+
+Result<Digested> DigestOf(DigestKind kind, const Body& body, const std::function<Status()>& go_on) {
+  Digester digester(kind);
+  for (ByteView rest : body.segments()) {
+    while (!rest.empty()) {
+      AIRFREIGHT_RETURN_IF_ERROR(go_on());
+      const ByteView piece = rest.first(std::min(rest.size(), kDigestPiece));
+      digester.Update(piece);
+      rest = rest.subspan(piece.size());
+    }
+  }
+  Digested digested{{}, digester.crc32c()};
+  digested.text = digester.Finish();
+  return digested;
 }
 
 std::optional<DigestKind> DigestKindOf(std::string_view digest) {

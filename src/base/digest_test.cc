@@ -56,6 +56,35 @@ TEST(DigestTest, EmptyBodyHasADigest) {
             "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
 }
 
+TEST(DigestTest, ALongBodyIsDigestedInPieces) {
+  const std::string text(kDigestPiece + 1, 'x');
+  Body body;
+  body.Append(AsBytes(text));
+  body.Append(AsBytes("y"));
+  for (DigestKind kind : {DigestKind::kCrc32c, DigestKind::kSha256}) {
+    int asked = 0;
+    const auto digested = DigestOf(kind, body, [&asked]() -> Status {
+      ++asked;
+      return {};
+    });
+    ASSERT_TRUE(digested);
+    EXPECT_EQ(asked, 3);
+    EXPECT_EQ(digested->text, DigestOf(kind, body));
+    EXPECT_EQ(digested->crc32c.has_value(), kind == DigestKind::kCrc32c);
+    if (kind == DigestKind::kCrc32c) {
+      EXPECT_EQ(Crc32cText(digested->crc32c.value_or(0)), digested->text);
+    }
+    asked = 0;
+    const auto ended = DigestOf(kind, body, [&asked]() -> Status {
+      if (++asked < 2) return {};
+      return Fail(ErrorCode::kCancelled, "no longer wanted");
+    });
+    ASSERT_FALSE(ended);
+    EXPECT_EQ(ended.error().code, ErrorCode::kCancelled);
+    EXPECT_EQ(asked, 2);
+  }
+}
+
 TEST(DigestTest, MovedDigesterGoesOn) {
   Digester first(DigestKind::kSha256);
   first.Update(AsBytes("a"));

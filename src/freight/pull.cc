@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "freight/attempt.h"
@@ -19,24 +20,11 @@ namespace {
 // Below this, all of it is there before a second request would be: Buffer's own threshold for huge
 // pages, and some milliseconds even of a slow stream.
 constexpr uint64_t kOneRequest = uint64_t{4} << 20;
-// Bytes hashed between two polls of the caller's wishes.
-constexpr size_t kDigestPiece = size_t{16} << 20;
 // An object that is replaced while it is read is read again, once: whoever comes third is told so.
 // So is one whose bytes are not those that were written: they may have been damaged on their way,
 // which TCP's 16 bits of checksum and a proxy's memory let through now and then, and only what is
 // wrong twice is the store's.
 constexpr int kMaxReads = 2;
-
-Result<std::string> Digest(DigestKind kind, ByteView bytes, const Context& context) {
-  Digester digester(kind);
-  while (!bytes.empty()) {
-    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
-    const ByteView piece = bytes.first(std::min(bytes.size(), kDigestPiece));
-    digester.Update(piece);
-    bytes = bytes.subspan(piece.size());
-  }
-  return digester.Finish();
-}
 
 // Whether what was got is what the row promises. Whoever wrote it.
 Status Check(const ObjectInfo& info, uint64_t size, const std::string& digest,
@@ -106,9 +94,10 @@ Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, 
       return Fail(std::move(Check(sink.info(), sink.info().size, {}, reference)).error());
     }
     if (read) {
-      AIRFREIGHT_ASSIGN_OR_RETURN(const std::string digest,
-                                  Digest(kind, sink.buffer().view(), context));
-      Status checked = Check(sink.info(), sink.buffer().size(), digest, reference);
+      AIRFREIGHT_ASSIGN_OR_RETURN(
+          const Digested digested,
+          DigestOf(kind, Body(sink.buffer().view()), [&] { return CheckContext(context); }));
+      Status checked = Check(sink.info(), sink.buffer().size(), digested.text, reference);
       if (MayBeOfTheWay(checked, reads)) continue;
       if (!checked) return Fail(std::move(checked).error());
       return std::move(sink.buffer());

@@ -18,9 +18,6 @@
 namespace airfreight {
 namespace {
 
-// Bytes hashed between two polls of the caller's wishes: SHA-256 without hardware help does 200
-// MB/s.
-constexpr size_t kDigestPiece = size_t{16} << 20;
 // How many parts' worth of bytes go in one plain PUT where parts could go at once: an upload in
 // parts costs two requests more, one before and one after all others.
 constexpr uint64_t kPartsInOnePut = 2;
@@ -38,30 +35,6 @@ constexpr std::chrono::milliseconds kFastAnswer{10};
 
 // A digest of the right length, for the draft of a reference.
 std::string PlaceholderDigest(DigestKind kind) { return DigestOf(kind, Body()); }
-
-struct Digests {
-  std::string text;
-  std::optional<uint32_t> crc32c;
-};
-
-Result<Digests> Digest(DigestKind kind, const Body& body, const Context& context) {
-  Digester sha256(kind);
-  uint32_t crc = 0;
-  for (ByteView rest : body.segments()) {
-    while (!rest.empty()) {
-      AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
-      const ByteView piece = rest.first(std::min(rest.size(), kDigestPiece));
-      if (kind == DigestKind::kCrc32c) {
-        crc = ExtendCrc32c(crc, piece);
-      } else {
-        sha256.Update(piece);
-      }
-      rest = rest.subspan(piece.size());
-    }
-  }
-  if (kind == DigestKind::kCrc32c) return Digests{Crc32cText(crc), crc};
-  return Digests{sha256.Finish(), std::nullopt};
-}
 
 class PutWriter final : public ObjectWriter {
  public:
@@ -323,9 +296,10 @@ Result<Reference> PutBody(Push& push, const Body& body, int connections, const C
   const bool worthwhile =
       capabilities.parallel && body.size() / kPartsInOnePut > part_bytes && !at_once;
   if (!capabilities.parts || (!worthwhile && body.size() <= capabilities.max_put_bytes)) {
-    AIRFREIGHT_ASSIGN_OR_RETURN(Digests digests, Digest(push.decision().digest, body, context));
-    facts.digest = std::move(digests.text);
-    return PutWhole(push, body, facts, digests.crc32c, context);
+    AIRFREIGHT_ASSIGN_OR_RETURN(Digested digested, DigestOf(push.decision().digest, body,
+                                                            [&] { return CheckContext(context); }));
+    facts.digest = std::move(digested.text);
+    return PutWhole(push, body, facts, digested.crc32c, context);
   }
   AIRFREIGHT_ASSIGN_OR_RETURN(const PartPlan plan,
                               PartPlan::ForSize(body.size(), part_bytes, capabilities));

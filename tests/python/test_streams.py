@@ -301,3 +301,15 @@ def test_a_pull_ends_with_its_own_error_only(box: Box, monkeypatch: pytest.Monke
     with contextlib.suppress(airfreight.InvalidError):
         airfreight.pull(columns=["a"])
     assert airfreight.pull() == b"x"
+
+
+def test_a_sink_that_was_given_up_has_no_content() -> None:
+    from airfreight._core import Sink
+
+    sink = Sink()
+    sink.write(b"half")
+    sink.abandon()
+    # A library closes its file after an error too, and writes to that end.
+    assert sink.write(b"the end") == len(b"the end")
+    with pytest.raises(ValueError, match="given up"):
+        sink.getvalue()

@@ -109,8 +109,7 @@ std::string Escaped(std::string_view text) {
 // meanwhile: what is looked at is held, and sizes are asked for again.
 class Writer {
  public:
-  // Without a tagger it writes what needs none; `asked` tells when that was not enough, which is no
-  // exception.
+  // Without a tagger it writes what needs none, and gives up, without an exception, at what does.
   Writer(const Types& types, PyObject* tag, int depth, bool heavy)
       : types_(types), tag_(tag), heavy_(heavy), depth_(depth), levels_(depth) {}
 
@@ -119,7 +118,6 @@ class Writer {
   Segments& out() { return out_; }
   int levels() const { return levels_; }
   bool tagged() const { return tagged_; }
-  bool asked() const { return asked_; }
 
  private:
   // What became of a value that has a tag of its own.
@@ -188,7 +186,6 @@ class Writer {
   int depth_;
   int levels_;
   bool tagged_ = false;
-  bool asked_ = false;
 };
 
 bool Writer::Write(PyObject* value) {
@@ -432,7 +429,6 @@ bool Writer::WritePairs(PyObject* pairs) {
 // --- Tags that Python makes ----------------------------------------------------------------------
 
 bool Writer::Ask(PyObject* value) {
-  asked_ = true;
   if (tag_ == nullptr) return false;
   const Ref tag = Ref::Own(PyObject_CallFunction(tag_, "Oi", value, depth_));
   if (!tag) return false;
