@@ -123,6 +123,37 @@ def test_groups_are_of_one_size_and_many_are_an_even_number() -> None:
         assert max(sizes) - min(sizes) < len(sizes) or len(sizes) == 1
 
 
+def test_row_groups_that_are_longer_than_their_values_are_written_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    expected = encoded(mixed())
+    allocate = pa.allocate_buffer
+    monkeypatch.setattr(pa, "allocate_buffer", lambda _: allocate(1_000))
+    assert encoded(mixed()) == expected
+
+
+@pytest.mark.parametrize(
+    ("cpus", "rows", "row_bytes", "expected"),
+    [
+        (1, 1_000_000, 64, 1),
+        (2, 1_000_000, 64, 2),
+        (64, 1_000_000, 64, 4),
+        (64, 300_000, 64, 2),
+        (64, 10, 64, 1),  # One row group.
+        (64, 1_000, 1 << 20, 1),  # Row groups of 64 MiB.
+    ],
+)
+def test_threads_are_few_and_hold_little(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, rows: int, row_bytes: float, expected: int
+) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr(_core, "available_cpus", lambda: cpus)
+    table = _parquet.Table(
+        pa.schema([("a", pa.int64())]), rows, [float(row_bytes)], lambda start, stop: []
+    )
+    assert _parquet._threads(table, _parquet.group_rows(table)) == expected
+
+
 def threads() -> list[str]:
     return [one.name for one in threading.enumerate() if one.name.startswith("airfreight-encode")]
 

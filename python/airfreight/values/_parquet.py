@@ -45,6 +45,10 @@ _MAX_GROUP_ROWS = 1 << 20
 #: Threads that encode row groups: beyond that the conversion from pandas, which is one thread's,
 #: and the network are what a push waits for, and each holds a row group more.
 _MOST_THREADS = 4
+#: Arrow memory of what they encode at the same time; where texts are long a row group has more.
+_AT_ONCE_BYTES = 64 << 20
+#: Bytes of a row group's file that are no values: heads of pages, the footer.
+_ROOM = 1 << 18
 #: Magic bytes at the beginning of a file; at its end the length of the footer, and these again.
 _MAGIC = b"PAR1"
 _END = struct.Struct("<I4s")
@@ -71,10 +75,14 @@ class Table(NamedTuple):
     take: Callable[[int, int], Sequence[pa.Array]]
 
 
-def group_rows(table: Table) -> int:
-    """Rows of a row group, or of a batch: of all but the last, which has no more."""
+def group_rows(table: Table, least: int | None = None) -> int:
+    """Rows of a row group, or of a batch: of all but the last, which has no more.
+
+    `least`: where rows are long there are no fewer, unless they are very long.
+    """
     row_bytes = sum(table.row_bytes) or 1
-    most = max(_MIN_GROUP_ROWS, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
+    least = _MIN_GROUP_ROWS if least is None else least
+    most = max(least, min(_MAX_GROUP_ROWS, int(_GROUP_BYTES / row_bytes)))
     # Long texts: no lower bound on rows there, because one page must stay far below 2 GiB.
     most = max(1, min(most, int(4 * _GROUP_BYTES / row_bytes) or 1))
     # Of one size, and if many an even number: they are encoded at the same time. (A few more of few
@@ -119,7 +127,8 @@ def _threads(table: Table, group: int) -> int:
     with loading:
         from airfreight import _core
 
-    return min(_core.available_cpus(), _MOST_THREADS, -(-table.rows // group))
+    fitting = int(_AT_ONCE_BYTES / (group * sum(table.row_bytes) or 1))
+    return max(1, min(_core.available_cpus(), _MOST_THREADS, -(-table.rows // group), fitting))
 
 
 def _write_in_turn(
@@ -202,10 +211,23 @@ def _submit(
 
 def _encode_group(part: pa.Table, options: dict[str, Any]) -> memoryview:
     """A file of one row group."""
-    buffer = pa.BufferOutputStream()
-    with pq.ParquetWriter(buffer, part.schema, **options) as writer:
+    # As long as its pages could hardly be: what is not touched costs nothing, and a buffer that
+    # grows is copied several times.
+    room = pa.allocate_buffer(part.nbytes + _ROOM)
+    try:
+        size = _encode_into(pa.FixedSizeBufferWriter(room), part, options)
+    except (pa.ArrowException, OSError):  # It was longer, or can't be encoded, which is said again.
+        growing = pa.BufferOutputStream()
+        _encode_into(growing, part, options)
+        return memoryview(growing.getvalue()).cast("B")
+    return memoryview(room).cast("B")[:size]
+
+
+def _encode_into(file: Any, part: pa.Table, options: dict[str, Any]) -> int:
+    with pq.ParquetWriter(file, part.schema, **options) as writer:
         writer.write_table(part, row_group_size=max(1, len(part)))
-    return memoryview(buffer.getvalue()).cast("B")
+    size: int = file.tell()
+    return size
 
 
 def _entries(sink: Any, entry: bytes) -> dict[bytes, bytes]:
