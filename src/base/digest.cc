@@ -6,10 +6,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <new>
 
 #include "base/crc32c.h"
+#include "base/fork_guard.h"
 #include "base/hex.h"
 
 namespace airfreight {
@@ -28,9 +30,18 @@ unsigned char* AsUnsigned(std::byte* bytes) { return reinterpret_cast<unsigned c
 // EVP_sha256() looks the algorithm up again in each call, which takes longer than hashing the few
 // bytes of a signature (openssl.org/docs/man3.0/man7/crypto.html, "Performance"). Never freed.
 const EVP_MD* FetchedSha256() {
-  static const EVP_MD* const algorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  Require(algorithm != nullptr);
-  return algorithm;
+  static constinit std::atomic<const EVP_MD*> algorithm{nullptr};
+  const EVP_MD* found = algorithm.load(std::memory_order_acquire);
+  if (found == nullptr) {
+    const ForkGuard guard;  // The first look-up loads the provider, for a millisecond or two.
+    found = algorithm.load(std::memory_order_acquire);
+    if (found == nullptr) {
+      found = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+      Require(found != nullptr);
+      algorithm.store(found, std::memory_order_release);
+    }
+  }
+  return found;
 }
 
 }  // namespace

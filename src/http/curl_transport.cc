@@ -7,9 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
+#include "base/fork_guard.h"
 #include "http/proxy.h"
 
 namespace airfreight {
@@ -43,10 +45,14 @@ using Slist = std::unique_ptr<curl_slist, SlistFree>;
 
 Status InitialiseCurl() {
   // Never undone: undoing would pull OpenSSL away from whoever else uses it in this process.
-  static const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
-  if (code != CURLE_OK) {
+  static constinit std::atomic<bool> initialised{false};
+  if (initialised.load(std::memory_order_acquire)) return {};
+  const ForkGuard guard;  // OpenSSL's set-up is part of it.
+  if (initialised.load(std::memory_order_acquire)) return {};
+  if (const CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT); code != CURLE_OK) {
     return Fail(ErrorCode::kInternal, fmt::format("libcurl: {}", curl_easy_strerror(code)));
   }
+  initialised.store(true, std::memory_order_release);
   return {};
 }
 
