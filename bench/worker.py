@@ -109,6 +109,8 @@ def fingerprint(value: Any) -> str:
         digest.update(str(value.dtype).encode() + str(value.shape).encode() + value.tobytes())
     elif isinstance(value, bytes):
         digest.update(value)
+    elif isinstance(value, dict):
+        digest.update(repr([(key, fingerprint(item)) for key, item in value.items()]).encode())
     else:
         digest.update(json.dumps(value).encode())
     return digest.hexdigest()

@@ -32,7 +32,7 @@ NATIVE_EXTRA = 4096
 CHECKS_LIMIT = 0.1
 # Frames of other natures than the large mixed one, and their rows: some 50 MiB each.
 OTHERS = {"wide": 40_000, "articles": 40_000, "ids": 400_000, "sparse": 600_000, "nested": 200_000}
-CASES = ("frame", *OTHERS, "records", "array", "small", "requests", "formats")
+CASES = ("frame", *OTHERS, "records", "array", "bundle", "small", "requests", "formats")
 WARM_CALLS = 2
 FLOOR_VERBS = ("floor_encode", "floor_put", "floor_get", "floor_decode")
 # Bytes in a second of a link of 1 Gbit/s, and of none that would matter.
@@ -76,7 +76,8 @@ def _measure(
         if body:
             worker = stack.enter_context(Worker(FLOOR, options.store.server))
             worker.call("floor", kind=kind, size=size, body=body)
-            native = {form: worker.call("native", form=form) for form in _forms(kind)}
+            if kind != "bundle":  # No library has a file for one.
+                native = {form: worker.call("native", form=form) for form in _forms(kind)}
             if floor:
                 workers[FLOOR] = worker
         turns = list(workers.items())
@@ -280,6 +281,7 @@ def run(options: Options) -> list[Bar]:
         **{kind: (rows, f"{kind}, {rows:,} rows") for kind, rows in OTHERS.items()},
         "records": (50_000, "records, 50,000"),
         "array": (64, "array, 64 MiB"),
+        "bundle": (options.rows // 2, f"bundle, {options.rows // 2:,} rows and an array"),
         "small": (0, "small dict"),
     }
     bars: list[Bar] = []
@@ -293,7 +295,7 @@ def run(options: Options) -> list[Bar]:
         backends = list(options.backends)
         if OURS in backends:
             backends += [ARROW] if tables else []
-            backends += [PICKLE] if kind in ("frame", "records", "array") else []
+            backends += [PICKLE] if kind in ("frame", "records", "array", "bundle") else []
         result = _measure(options, kind, size, backends, floor=kind in ("frame", "array"))
         results[kind] = saved[title] = result
         _show(title, result, backends)

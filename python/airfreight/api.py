@@ -160,8 +160,13 @@ def pull(
     dag_id: str | None = None,
     run_id: str | None = None,
     columns: Sequence[Any] | None = None,
+    part: Any = None,
 ) -> Any:
-    """Returns what tasks have returned or pushed, as `ti.xcom_pull` does; of frames some columns.
+    """Returns what tasks have returned or pushed, as `ti.xcom_pull` does, or a part of it.
+
+        price = airfreight.pull("extract", columns=["price"])       # of a frame
+        train = airfreight.pull("prepare", part="train")            # of {"train": frame, …}
+        second = airfreight.pull("prepare", part=["models", 1])     # of {"models": [array, …], …}
 
     Args:
         task_ids: one or several tasks; None: the running one.
@@ -171,9 +176,12 @@ def pull(
         run_id: None: the running task's.
         columns: the labels of the columns that are wanted, in this order. Only these and the index
             are fetched. None: the whole value.
+        part: the key or position of a part of a value of dicts, lists and tuples, or a list of the
+            keys and positions that lead to one. As with `get`, of a value with frames, arrays or
+            long bytes in it only that part is fetched. None: the whole value.
 
     Raises:
-        InvalidError: no task is running here, or the value has no such columns.
+        InvalidError: no task is running here, or the value has no such columns or part.
         Error: the object is lost, damaged or not allowed to be read.
     """
     found = task.context()
@@ -190,14 +198,17 @@ def pull(
         if "run_id" not in inspect.signature(instance.xcom_pull).parameters:
             raise InvalidError("airfreight.pull: this release of Airflow pulls from no other run")
         arguments["run_id"] = run_id
-    token = exchange.wanted_columns.set(_columns("pull", columns))
+    if columns is None and part is None:
+        return instance.xcom_pull(**arguments)
+    # (No list is a key.)
+    steps = part if type(part) is list else () if part is None else (part,)
+    token = exchange.wanted.set(exchange.Wanted(_columns("pull", columns), steps))
     try:
         pulled = instance.xcom_pull(**arguments)
         # Airflow 2 has its rows of several tasks decoded when they are looked at.
-        several = type(pulled).__name__.startswith("Lazy")
-        return list(pulled) if several and columns is not None else pulled
+        return list(pulled) if type(pulled).__name__.startswith("Lazy") else pulled
     finally:
-        exchange.wanted_columns.reset(token)
+        exchange.wanted.reset(token)
 
 
 def _place(what: str, name: str | None, context: Any) -> tuple[Coordinate, exchange.Address]:

@@ -42,6 +42,7 @@ class Settings:
         digest: "crc32c" or "sha256".
         compression: of tables: "snappy", "zstd", "lz4" or "none".
         format: of tables: "parquet" or "arrow".
+        pickle: "never" or "allow": what else can't be kept is pickled, and pickles are read.
         timeout: seconds for which a request that fails is tried again.
         max_object_bytes: 0: no limit of ours.
         transfer_memory: bytes that transfers may hold; 0: by what the machine has.
@@ -59,6 +60,7 @@ class Settings:
     digest: str = "crc32c"
     compression: str = "snappy"
     format: str = "parquet"
+    pickle: str = "never"
     timeout: float = 60.0
     max_object_bytes: int = 0
     transfer_memory: int = 0
@@ -196,6 +198,7 @@ def _parse(
             digest=values.get("digest", "crc32c"),
             compression=values.get("compression", "snappy"),
             format=values.get("format", "parquet"),
+            pickle=values.get("pickle", "never"),
             timeout=float(values.get("timeout", "60")),
             max_object_bytes=int(values.get("max_object_bytes", "0")),
             transfer_memory=int(values.get("transfer_memory", "0")),

@@ -133,6 +133,16 @@ OPTIONS: tuple[Option, ...] = (
         choices=("parquet", "arrow"),
     ),
     _option(
+        "pickle",
+        "string",
+        "never",
+        "allow",
+        "Whether values that nothing else keeps are pickled, and pickles in the store read. allow: "
+        "whoever can write to the store can run code in every task that pulls one; each one's row "
+        "says that it is one.",
+        choices=("never", "allow"),
+    ),
+    _option(
         "timeout",
         "number",
         "60",

@@ -18,12 +18,14 @@ from airfreight.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from airfreight._core import Freight, Reader
 
 _T = TypeVar("_T")
 
+#: From this size on one more request is worth it not to have a File in memory, if there is one.
+_WORTH_LOOKING = 64 << 20
 #: `_xcom_type` of values that are made of lists and dicts, and so have parts: those of `values`,
 #: and what Airflow's own serializer made.
 _WITH_PARTS = frozenset(("airflow.serde", "bundle", "document", "json", "mappable"))
@@ -98,6 +100,29 @@ def is_lazy(fields: dict[str, Any]) -> bool:
     return fields.get("_xcom_type") == "mappable" and "tail" in fields
 
 
+def lands(fields: dict[str, Any]) -> bool:
+    """Whether a value has Files in it, which go to the disk as they arrive, as far as is told."""
+    if fields.get("_xcom_type") != "bundle" or "tail" not in fields:
+        return False
+    columns = fields.get("columns")
+    if isinstance(columns, list) and any(
+        isinstance(column, list) and values.FILE_TYPE in column[1:] for column in columns
+    ):
+        return True
+    # Where not all leaves are told, a large object is worth a look at its index.
+    told = isinstance(columns, list) and "columns_cut" not in fields
+    size = fields.get("size_bytes")
+    return not told and isinstance(size, int) and size >= _WORTH_LOOKING
+
+
+def read_whole(core: Freight, fields: dict[str, Any], text: str, unleaf: Any) -> Any:
+    """The value of an object of which `lands` says that it has Files in it."""
+    with loading:
+        from airfreight.values import bundle
+
+    return read(core, fields, text, lambda reader: bundle.read(reader, unleaf))
+
+
 class StoredElements:
     """The elements of an `airfreight.mappable` that lies in a store. Threads may share it."""
 
@@ -142,7 +167,7 @@ def follow(
     whole: Callable[[], Any],
     unleaf: Callable[[str], Any],
 ) -> Any:
-    """A part of a value; of a bundle only that part is fetched, of others `whole`."""
+    """A part of a value; of an archive only that part is fetched, of others `whole`."""
     codec = _parted(fields)
     if hasattr(codec, "read_part"):
         if "tail" in fields:
@@ -156,18 +181,15 @@ def follow(
             )
         data = runtime.with_core(lambda core: core.get(text))
         return made(fields, lambda: codec.decode_part(data, part, columns, unleaf))
-    with loading:
-        from airfreight.values import bundle
+    return taken(whole(), part, columns)
 
-    found = whole()
-    for at, step in enumerate(part):
-        found = bundle.take(found, step, part[:at])
-    if columns is not None:
-        raise InvalidError(
-            f"columns were asked for, and {bundle.place(part)} is no frame of a bundle. Leave "
-            "columns=… out"
-        )
-    return found
+
+def taken(found: Any, part: Sequence[Any], columns: Sequence[Any] | None) -> Any:
+    """A part of a value that is here, or columns of a frame in it."""
+    with loading:
+        from airfreight.values import _leaves
+
+    return _leaves.taken(found, ((), part), columns)
 
 
 def _parted(fields: dict[str, Any]) -> Any:
@@ -187,27 +209,31 @@ def save(
     part: Sequence[Any],
     unleaf: Callable[[str], Any],
 ) -> None:
-    """Writes the bytes of a leaf of a bundle to a file."""
+    """Writes the bytes of a leaf of a bundle to a file, which appears when it is whole."""
     codec = _parted(fields)
     if not hasattr(codec, "read_bytes"):
         raise InvalidError(
             f"to=… with a part takes a leaf of a bundle, and the value is a "
             f"{fields.get('_xcom_type')}: leave the part or to=… out"
         )
-    if "tail" in fields:
-        data = runtime.with_core(
-            lambda core: read(
-                core, fields, text, lambda reader: codec.read_bytes(reader, part, unleaf)
-            )
-        )
-    else:
-        whole = runtime.with_core(lambda core: core.get(text))
-        data = made(fields, lambda: codec.decode_bytes(whole, part, unleaf))
-    # It appears when it is whole.
     target = Path(path)
     beside = target.with_name(f".{target.name}.{uuid4().hex}")
+
+    def write(pieces: Iterator[memoryview]) -> None:
+        with beside.open("wb") as file:
+            for piece in pieces:
+                file.write(piece)
+
     try:
-        beside.write_bytes(data)
+        if "tail" in fields:
+            runtime.with_core(
+                lambda core: read(
+                    core, fields, text, lambda reader: write(codec.read_bytes(reader, part, unleaf))
+                )
+            )
+        else:
+            whole = runtime.with_core(lambda core: core.get(text))
+            made(fields, lambda: write(codec.decode_bytes(whole, part, unleaf)))
         beside.replace(target)
     except BaseException:
         beside.unlink(missing_ok=True)

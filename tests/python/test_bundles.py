@@ -809,12 +809,15 @@ def test_columns_of_a_frame_in_a_bundle(box: Box, part: str, form: str) -> None:
 
 
 @pytest.mark.parametrize("rows", [3, 200_000])
-def test_columns_below_what_is_read_as_a_whole_are_not_left_out(box: Box, rows: int) -> None:
+def test_columns_below_what_is_read_as_a_whole_are_taken_of_it(box: Box, rows: int) -> None:
     value = {"dd": defaultdict(list, {"train": frame(rows)}), "x": array()}
     row = box.fields(stored(box.push(value)))
     assert_same(airfreight.get(row, "dd", "train"), frame(rows))
-    with pytest.raises(airfreight.InvalidError, match=r"below the value\['dd'\], which is read as"):
-        airfreight.get(row, "dd", "train", columns=["id"])
+    assert_same(airfreight.get(row, "dd", "train", columns=["id"]), frame(rows)[["id"]])
+    with pytest.raises(airfreight.InvalidError, match=r"the value\['dd'\] has no part 'nope'"):
+        airfreight.get(row, "dd", "nope", columns=["id"])
+    with pytest.raises(airfreight.InvalidError, match=r"is no frame"):
+        airfreight.get(row, "dd", columns=["id"])
 
 
 @pytest.mark.parametrize("rows", [3, 200_000])

@@ -16,15 +16,16 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 from tests.oracle import assert_same
 from tests.python.conftest import Box, stored
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight import exchange, values
+from airfreight import exchange, parts, values
 from airfreight import files as airfreight_files
-from airfreight.values import Options, files, new_sink
+from airfreight.values import Options, _leaves, files, new_sink
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -641,3 +642,114 @@ def test_the_same_folder_has_the_same_bytes(folder: Path) -> None:
         files.encode(airfreight.File(folder), Options(), new_sink).body for _ in range(2)
     ]
     assert bodies[0].getvalue() == bodies[1].getvalue()
+
+
+# Inside of others.
+
+
+@pytest.fixture
+def large(tmp_path: Path) -> Path:
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        for number in range(20):
+            file.write(bytes([number]) * (1 << 20))
+    return path
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many bytes each call of a reader of parts gives; nothing else may give any."""
+    lengths: list[int] = []
+    read = parts._Reader.read
+
+    def noting(self: Any, ranges: Any) -> Any:
+        lengths.append(sum(length for _, length in ranges))
+        return read(self, ranges)
+
+    monkeypatch.setattr(parts._Reader, "read", noting)
+    monkeypatch.setattr(files, "decode", Mock(side_effect=AssertionError))
+    monkeypatch.setattr(_leaves, "_PIECE_BYTES", 4 << 20)
+    return lengths
+
+
+def test_a_file_inside_of_others_is_not_read_into_memory(
+    box: Box, large: Path, reads: list[int], tmp_path: Path
+) -> None:
+    import tracemalloc
+
+    value = {"model": airfreight.File(large), "n": 3, "x": np.arange(9000.0)}
+    box.push(value, key="first")
+    tracemalloc.start()
+    row = stored(box.push(value))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 8 << 20
+    fields = box.fields(row)
+    for read in (
+        lambda: box.pull(row),
+        lambda: airfreight.get(fields),
+        lambda: airfreight.get_many([fields])[0],
+        lambda: exchange.unpack_many([row])[0],
+    ):
+        found = read()
+        assert tree(found["model"].path) == tree(large)
+        assert found["n"] == 3
+        assert found["x"].tolist() == value["x"].tolist()
+    assert tree(airfreight.get(fields, "model").path) == tree(large)
+    airfreight.get(fields, "model", to=tmp_path / "model.tar")
+    with tarfile.open(tmp_path / "model.tar") as archive:
+        assert archive.getnames() == ["large"]
+    assert max(reads) == 4 << 20
+    assert sum(reads) > 6 * (20 << 20)
+
+
+def test_files_of_a_mappable_are_not_read_into_memory(
+    box: Box, large: Path, reads: list[int]
+) -> None:
+    value = airfreight.mappable([b"x" * 50_000, airfreight.File(large), 7])
+    found = box.through(value)
+    assert tree(found[1].path) == tree(large)
+    (first, second, third) = found
+    assert (first, third) == (b"x" * 50_000, 7)
+    assert tree(second.path) == tree(large)
+    assert max(reads) <= 4 << 20
+
+
+def test_where_the_row_does_not_tell_of_files_large_objects_are_looked_into(
+    box: Box, large: Path, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = box.fields(stored(box.push({"model": airfreight.File(large)})))
+    monkeypatch.setattr(parts, "_WORTH_LOOKING", 1)
+    for told in ({}, {"columns": [["x", "bytes"]], "columns_cut": True}):
+        other = {name: it for name, it in row.items() if name != "columns"} | told
+        assert tree(box.pull(other)["model"].path) == tree(large)
+    assert reads
+    assert not parts.lands(row | {"columns": [["x", "bytes"]]})
+
+
+def test_a_damaged_file_inside_of_others_leaves_nothing(
+    box: Box, large: Path, temporary: Path
+) -> None:
+    row = box.fields(stored(box.push({"model": airfreight.File(large), "x": b"y" * 9000})))
+    file = box.file(row)
+    data = bytearray(file.read_bytes())
+    data[10 << 20] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(airfreight.CorruptError) as caught:
+        box.pull(row)
+    assert caught.value.task == "extract"
+    assert list(temporary.iterdir()) == []
+    assert airfreight.get(row, "x") == b"y" * 9000
+
+
+def test_a_machine_without_room_for_a_part_is_no_damage(
+    box: Box, large: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    row = stored(box.push({"model": airfreight.File(large)}))
+
+    def full(_: Any) -> Any:
+        raise OSError(errno.ENOSPC, "no room")
+
+    monkeypatch.setattr(files, "decode_pieces", full)
+    with pytest.raises(airfreight.UnavailableError, match="no room"):
+        box.pull(row)

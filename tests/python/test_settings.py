@@ -42,6 +42,7 @@ WRONG = {
     "digest": ["md5"],
     "compression": ["gzip"],
     "format": ["csv", "feather"],
+    "pickle": ["yes", "True", "always"],
     "timeout": ["0", "-1", "soon", "nan", "inf", "1e9", "1_0", "+10"],
     "max_object_bytes": ["-1", "1e9", "1_0", "+10", str(10**23)],
     "s3_addressing_style": ["dns"],
@@ -93,6 +94,7 @@ def test_defaults() -> None:
     assert declared["digest"] == parsed.digest
     assert declared["compression"] == parsed.compression
     assert declared["format"] == parsed.format
+    assert declared["pickle"] == parsed.pickle == "never"
 
 
 def test_store_settings_reach_the_core_under_its_names() -> None:

@@ -288,7 +288,7 @@ def test_pull_takes_what_a_task_returned_or_some_columns_of_it(
         airfreight.pull("extract", columns=["c"])
     instance.row = stored(box.push({"small": 1}))
     assert airfreight.pull("extract") == {"small": 1}
-    with pytest.raises(airfreight.InvalidError, match="not a frame"):
+    with pytest.raises(airfreight.InvalidError, match="the value is no frame"):
         airfreight.pull("extract", columns=["c"])
     assert box.pull(instance.row) == {"small": 1}  # It held for the pull only.
     with pytest.raises(airfreight.InvalidError, match="no other run"):

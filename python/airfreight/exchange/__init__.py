@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from airfreight.exchange.address import Address, name_place, new_write_id
 from airfreight.exchange.pull import (
+    Wanted,
     decode,
     fetch,
     follow,
@@ -13,7 +14,7 @@ from airfreight.exchange.pull import (
     save,
     unpack,
     unpack_many,
-    wanted_columns,
+    wanted,
 )
 from airfreight.exchange.push import open_writer, pack, store, store_many, with_core
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE, BaseXCom
@@ -23,6 +24,7 @@ __all__ = [
     "SERDE_TYPE",
     "Address",
     "BaseXCom",
+    "Wanted",
     "decode",
     "fetch",
     "follow",
@@ -38,6 +40,6 @@ __all__ = [
     "store_many",
     "unpack",
     "unpack_many",
-    "wanted_columns",
+    "wanted",
     "with_core",
 ]

@@ -7,7 +7,7 @@ import logging
 from contextvars import ContextVar
 from functools import partial
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight import parts, runtime, values
 from airfreight._imports import loading
@@ -23,8 +23,21 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("airfreight")
 
-#: Set while `airfreight.pull` has Airflow pull: what it wants of frames.
-wanted_columns: ContextVar[Sequence[Any] | None] = ContextVar("airfreight_columns", default=None)
+
+class Wanted(NamedTuple):
+    """What is wanted of a value.
+
+    Attributes:
+        columns: of a frame; None: all.
+        part: the keys and positions that lead to it.
+    """
+
+    columns: Sequence[Any] | None = None
+    part: Sequence[Any] = ()
+
+
+#: Set while `airfreight.pull` has Airflow pull, if it wants less than whole values.
+wanted: ContextVar[Wanted | None] = ContextVar("airfreight_wanted", default=None)
 
 
 def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any:
@@ -39,16 +52,16 @@ def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any
         Error: the object is lost, damaged or not allowed to be read; never a reference instead.
     """
     fields = ours(stored)
+    want = wanted.get()
     if fields is not None and fields["_xcom_backend"] != "inline":
-        return follow(fields, asked)
-    if wanted_columns.get() is not None and stored is not None:
-        raise InvalidError(
-            "columns were asked for, and the value is a small one in its row, not a frame. Leave "
-            "columns=… out"
-        )
-    if fields is not None:
-        return _unpack_inline(fields)
-    return BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
+        return follow(fields, asked, *(want or ()))
+    value = (
+        _unpack_inline(fields)
+        if fields is not None
+        else BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
+    )
+    # (Where there is no value, there is no row, or None was returned.)
+    return value if want is None or value is None else parts.taken(value, want.part, want.columns)
 
 
 def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
@@ -56,7 +69,7 @@ def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
 
     Raises as `unpack` does, for the first row for which it would.
     """
-    if wanted_columns.get() is not None:
+    if wanted.get() is not None:
         return [unpack(stored, asked=asked) for stored in rows]
     references = {
         position: fields
@@ -124,12 +137,12 @@ def follow(
     part: Sequence[Any] = (),
 ) -> Any:
     """Returns the value that a reference leads to, or a part of it, or these columns of it."""
-    if columns is None:
-        columns = wanted_columns.get()
     text = _checked(fields, asked)
     if columns is None and not part and fields.get("_xcom_type") == values.FILE_TYPE:
         return _land(fields, text)
     try:
+        if fields.get("_xcom_type") == values.PICKLE_TYPE:
+            _require_pickle()  # Before anything is fetched.
         if part:
             return parts.follow(
                 fields,
@@ -139,10 +152,14 @@ def follow(
                 whole=partial(follow, fields, asked),
                 unleaf=serde.unleaf,
             )
+        if columns is None and parts.lands(fields):
+            return runtime.with_core(
+                lambda core: parts.read_whole(core, fields, text, serde.unleaf)
+            )
         if columns is None and parts.is_lazy(fields):
             return parts.StoredElements(fields, text, serde.unleaf).value()
         codec = None if columns is None else _columnar(fields)
-        if codec is not None and "tail" in fields:
+        if codec is not None and "tail" in fields and hasattr(codec, "read_columns"):
             return runtime.with_core(
                 lambda core: parts.read(
                     core, fields, text, lambda reader: codec.read_columns(reader, columns)
@@ -155,6 +172,13 @@ def follow(
     if codec is None:
         return decode(fields, data)
     return parts.made(fields, partial(codec.decode_columns, data, columns=columns))
+
+
+def _require_pickle() -> None:
+    with loading:
+        from airfreight.values import pickle_
+
+    pickle_.require()
 
 
 def _land(fields: dict[str, Any], text: str) -> Any:
@@ -177,7 +201,7 @@ def _land(fields: dict[str, Any], text: str) -> Any:
 def _columnar(fields: dict[str, Any]) -> Any:
     kind = fields.get("_xcom_type")
     codec = values.for_type(kind) if isinstance(kind, str) else None
-    if codec is None or not hasattr(codec, "read_columns"):
+    if codec is None or not hasattr(codec, "decode_columns"):
         raise InvalidError(
             f"columns were asked for, and the value is a {kind}: only frames have columns. Leave "
             "columns=… out"
@@ -201,13 +225,13 @@ def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
 def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) -> list[Any]:
     """Returns the bytes, or the error, of each reference, many at a time.
 
-    None in place of a file's, which `decode` lands: it does not go through memory.
+    None in place of what has a file in it, which `decode` fetches: it does not go through memory.
     """
     texts = [_checked(fields, asked) for fields in references]
     wanted = {
         at: text
         for at, (fields, text) in enumerate(zip(references, texts, strict=True))
-        if fields.get("_xcom_type") != values.FILE_TYPE
+        if fields.get("_xcom_type") != values.FILE_TYPE and not parts.lands(fields)
     }
     if not wanted:
         return [None] * len(texts)
@@ -222,7 +246,7 @@ def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) ->
 def decode(fields: dict[str, Any], data: Any) -> Any:
     """Makes the value of what `fetch` gave for an object, or raises what came in its place."""
     if data is None:
-        return _land(fields, _checked(fields, None))
+        return follow(fields)
     if isinstance(data, BaseException):
         if isinstance(data, Error):
             data.name_xcom(fields)

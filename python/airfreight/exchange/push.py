@@ -124,9 +124,9 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
             return _pack_by_airflow(value, row, address, threshold, deep=deep)
     segments = packed.segments
     if packed.leaves:
-        if deep or (packed.weight > threshold and not address.missing()):
+        if deep or packed.pickled or (packed.weight > threshold and not address.missing()):
             _require(address, value)
-            return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
+            return _refer(_write(*packed.choice(), address.coordinate(), address), value, address)
         # Perhaps so small that all of it stays in the row.
         try:
             segments = document.Encoder(serde.leaf, options=_options()).segments(value)
@@ -239,11 +239,11 @@ def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
     if text is not None:
         return json_, value, json_.payload(value, text)
     with loading:
-        from airfreight.values import bundle, document
+        from airfreight.values import document
 
     packed = _taken_apart(value)
     if packed.leaves:
-        return cast("Codec", bundle), packed, None
+        return *packed.choice(), None
     return cast("Codec", document), value, document.payload(value, packed.segments)
 
 
@@ -321,7 +321,11 @@ def _names(codec: Codec, form: Form | None = None) -> tuple[str, str, str]:
 
 def _options() -> values.Options:
     current = settings()
-    return values.Options(compression=current.compression, format=current.format)
+    return values.Options(
+        compression=current.compression,
+        format=current.format,
+        pickle=current.pickle == "allow",
+    )
 
 
 def _attempt(address: Address) -> task.Attempt:

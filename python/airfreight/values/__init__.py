@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from airfreight._imports import loading
-from airfreight.errors import UnsupportedError
+from airfreight.errors import InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,10 +28,12 @@ class Options(NamedTuple):
     Attributes:
         compression: "snappy", "zstd", "lz4" or "none".
         format: of tables: "parquet" or "arrow" (the file format of Arrow IPC).
+        pickle: whether what nothing else keeps is pickled. (Reading asks the settings.)
     """
 
     compression: str = "snappy"
     format: str = "parquet"
+    pickle: bool = False
 
 
 DEFAULTS = Options()
@@ -70,6 +72,7 @@ class Payload(NamedTuple):
         summary: one line for people: types and sizes, no contents.
         columns: label and dtype of each column.
         form: of the object where it is another than the codec's own and the body no sink.
+        pickled: whether it is a pickle, or holds one.
     """
 
     body: Sink | Writer | Sequence[Buffer]
@@ -77,6 +80,7 @@ class Payload(NamedTuple):
     rows: int | None = None
     columns: Sequence[tuple[str, str]] = ()
     form: Form | None = None
+    pickled: bool = False
 
 
 class Codec(Protocol):
@@ -182,6 +186,7 @@ _BY_TYPE = {
     "pandas.Index": "pandas_parts:INDEX",
     "pandas.Series": "pandas_parts:SERIES",
     "pandas.array": "pandas_parts:ARRAY",
+    "pickle": "pickle_",
     "polars.DataFrame": "polars_:FRAME",
     "polars.LazyFrame": "polars_:LAZY_FRAME",
     "polars.Series": "polars_:SERIES",
@@ -212,6 +217,7 @@ _EXTENSIONS = {
     "pandas.Index": ("parquet", "arrow"),
     "pandas.Series": ("parquet", "arrow"),
     "pandas.array": ("parquet", "arrow"),
+    "pickle": ("pkl",),
     "polars.DataFrame": ("parquet", "arrow"),
     "polars.LazyFrame": ("parquet", "arrow"),
     "polars.Series": ("parquet", "arrow"),
@@ -228,8 +234,12 @@ _FOREIGN = "@"
 #: Between the package and the class in an `_xcom_type`: so that a reader without the codec knows
 #: what to install.
 _OF_PACKAGE = ":"
+#: Labels that an error names.
+_SHOWN_LABELS = 20
 #: The type whose objects are not read into memory.
 FILE_TYPE = "airfreight.File"
+#: The type whose objects are read only where the settings allow it.
+PICKLE_TYPE = "pickle"
 
 
 def class_name(cls: type) -> str:
@@ -370,6 +380,17 @@ def shown(label: Any) -> str:
     """A key or a label for a message, of bounded length."""
     text = repr(label)
     return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def require_labels(labels: Sequence[Any], wanted: Sequence[Any]) -> None:
+    """Raises InvalidError for a column that a frame does not have, naming those that it has."""
+    missing = next((label for label in wanted if label not in labels), None)
+    if missing is None and None not in wanted:
+        return
+    names = ", ".join(map(repr, labels[:_SHOWN_LABELS]))
+    more = f" and {len(labels) - _SHOWN_LABELS} more" if len(labels) > _SHOWN_LABELS else ""
+    has = f"it has {names}{more}" if labels else "it has none"
+    raise InvalidError(f"the frame has no column {missing!r}; {has}")
 
 
 def human_bytes(size: int) -> str:

@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 
     from airfreight.values._tags import Tag
 
-HOW_TO_ALLOW = (
-    "add its class to [core] allowed_deserialization_classes "
-    "(AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES)"
-)
+#: Airflow's own list of classes that may be loaded.
+SETTING = "[core] allowed_deserialization_classes"
+HOW_TO_ALLOW = f"add its class to {SETTING} (AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES)"
 
 
 def tag(value: Any) -> Tag | None:

@@ -116,6 +116,9 @@ def _loaded(entry: metadata.EntryPoint) -> Codec:
         isinstance(other, str) and _EXTENSION.fullmatch(other) for other in others
     ):
         wrong.append("EXTENSIONS (a tuple of such)")
+    if "pkl" in (extension, *(others if type(others) is tuple else ())):
+        # What a forged row could have read as one of ours.
+        wrong.append("EXTENSION (pkl is that of airfreight's own pickles)")
     if wrong:
         raise UnsupportedError(
             f"the codec for {entry.name}, {entry.value} of the package {package!r}, has no right "

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import struct
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airfreight.errors import Error, InvalidError, NewerFormatError, is_of_machine
-from airfreight.values import _zip, for_type
+from airfreight.values import FILE_TYPE, _zip, for_type, for_value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from airfreight._core import Reader
     from airfreight.values import Form, NewSink, Options, Payload
@@ -24,6 +25,14 @@ VALUE = "value.json"
 #: From this size on an archive is read in parts: what is shorter takes one request whole, and two
 #: in parts. (Of a size with what a reader takes along between two ranges, `value_reader.cc`.)
 WORTH_PARTS = 256 << 10
+#: Members of these types have parts, and are read as a whole.
+_IN_MEMORY = frozenset(("document", "json"))
+#: Sequences of what is no value of its own. (Frames and arrays are none here: of them, columns.)
+_WHOLE = (str, bytes, bytearray, memoryview)
+#: Labels that an error names.
+_SHOWN = 20
+#: Of a member that goes to a file, in memory at a time: whole chunks that have a checksum.
+_PIECE_BYTES = 8 << _zip.CHUNK_BITS
 #: A longer document is no part of the tail, which each reader of a part fetches.
 _LONG_DOCUMENT = 256 << 10
 
@@ -60,6 +69,8 @@ class ArchiveWriter:
         self._worth_parts = worth_parts
         self._sink = LateSink(new_sink)
         self._archive = _zip.Archive(self._sink)
+        #: Whether a pickle is among the members, or in one.
+        self.pickled = False
 
     def add(
         self, value: Any, codec: Any, options: Options, name: Callable[[str], str]
@@ -88,6 +99,7 @@ class ArchiveWriter:
             return opened[-1][0]
 
         payload = encode(codec, value, options, new_member, self._leaf)
+        self.pickled |= payload.pickled
         if opened:
             self._archive.close(*opened[-1])
             return opened[-1][1], payload
@@ -147,8 +159,14 @@ class Source(Protocol):
     def fetch(self, entries: Sequence[Entry]) -> Iterator[memoryview]:
         """The data of members, in their order; each is kept by none but the caller."""
 
+    def pieces(self, entry: Entry) -> Iterator[memoryview]:
+        """The data of a member, some of it at a time."""
+
     def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
         """Columns of a member that is a frame."""
+
+    def part(self, entry: Entry, codec: Any, *asked: Any) -> Any:
+        """What `codec.read_part` gives of a member that is an archive itself."""
 
 
 class Whole:
@@ -164,6 +182,9 @@ class Whole:
         # One by one: all copies at once would take as much memory as the archive again.
         return map(self._view, entries)
 
+    def pieces(self, entry: Entry) -> Iterator[memoryview]:
+        yield self._data[entry.start : entry.stop]
+
     def _view(self, entry: Entry) -> memoryview:
         view = self._data[entry.start : entry.stop]
         if 2 * len(view) >= len(self._data):
@@ -173,6 +194,9 @@ class Whole:
 
     def columns(self, entry: Entry, codec: Any, columns: Sequence[Any]) -> Any:
         return codec.decode_columns(self._view(entry), columns)
+
+    def part(self, entry: Entry, codec: Any, *asked: Any) -> Any:
+        return codec.decode_part(self._view(entry), *asked)
 
 
 class Ranges:
@@ -210,6 +234,11 @@ class Ranges:
         found.clear()
         return (views.pop() for _ in entries)
 
+    def pieces(self, entry: Entry) -> Iterator[memoryview]:
+        if not entry.checks or entry.start >= self._offset:
+            return self.fetch([entry])
+        return pieces_of(self._reader, entry)
+
     def _found(self, entry: Entry, found: dict[int, memoryview]) -> memoryview:
         view = found.get(entry.header)
         if view is not None:
@@ -223,6 +252,12 @@ class Ranges:
             (view,) = self.fetch([entry])
             return codec.decode_columns(view, columns)
         return codec.read_columns(_Leaf(self._reader, entry), columns)
+
+    def part(self, entry: Entry, codec: Any, *asked: Any) -> Any:
+        if entry.tail is None:
+            (view,) = self.fetch([entry])
+            return codec.decode_part(view, *asked)
+        return codec.read_part(_Leaf(self._reader, entry), *asked)
 
 
 class _Leaf:
@@ -253,9 +288,109 @@ class _Leaf:
             ]
         )
 
+    def set_checks(self, checks: Sequence[tuple[int, int, int]]) -> None:
+        start = self._entry.start
+        self._reader.set_checks([(start + offset, length, crc) for offset, length, crc in checks])
+
     def read(self, ranges: Sequence[tuple[int, int]]) -> list[memoryview]:
         start = self._entry.start
         return self._reader.read([(start + offset, length) for offset, length in ranges])
+
+
+def part_of(
+    source: Source,
+    leaf: tuple[Entry, str],
+    path: tuple[Sequence[Any], Sequence[Any]],
+    columns: Sequence[Any] | None,
+    unleaf: LeafReader | None,
+) -> Any:
+    """A part of a member, or all of it, or columns of it.
+
+    Args:
+        source: the archive.
+        leaf: the member and its type.
+        path: the steps that lead to the member, and those that lead on in it.
+        columns: of a frame; None: all.
+        unleaf: as for `make`.
+
+    Raises:
+        InvalidError: it has no such part or columns.
+    """
+    entry, kind = leaf
+    before, rest = path
+    codec = codec_of(kind)
+    if rest and hasattr(codec, "read_part"):
+        try:
+            return source.part(entry, codec, rest, columns, unleaf)
+        except InvalidError as error:  # Which knows nothing of what lies around.
+            raise InvalidError(error.message.replace("the value", place(before), 1)) from None
+    if rest and kind not in _IN_MEMORY:
+        raise InvalidError(
+            f"{place(before)} is a {kind}, of which nothing can be read by itself: leave "
+            f"{rest[0]!r} out"
+        )
+    if not rest and columns is not None:
+        return source.columns(entry, frame_codec(kind), columns)
+    if kind == FILE_TYPE:
+        return land(source.pieces(entry))
+    (data,) = source.fetch([entry])
+    return taken(make(kind, entry.name, data, unleaf), path, columns)
+
+
+def land(pieces: Iterator[memoryview]) -> Any:
+    """The value of a member that is a File: it goes to the disk piece by piece."""
+    files: Any = for_type(FILE_TYPE)
+    return files.decode_pieces(pieces)
+
+
+def pieces_of(reader: Reader, entry: Entry) -> Iterator[memoryview]:
+    """The data of a member that lies before the tail, in ranges of whole chunks."""
+    for at in range(0, entry.size, _PIECE_BYTES):
+        yield reader.read([(entry.start + at, min(_PIECE_BYTES, entry.size - at))])[0]
+
+
+def taken(
+    found: Any, path: tuple[Sequence[Any], Sequence[Any]], columns: Sequence[Any] | None
+) -> Any:
+    """A part of a value that is here, or columns of a frame in it; `path` as in `part_of`."""
+    before, rest = path
+    for at, step in enumerate(rest):
+        found = take(found, step, (*before, *rest[:at]))
+    if columns is None:
+        return found
+    codec = for_value(found)
+    if codec is None or not hasattr(codec, "select"):
+        raise InvalidError(
+            f"columns were asked for, and {place((*before, *rest))} is no frame. Leave columns=… "
+            "out"
+        )
+    return codec.select(found, columns)
+
+
+def take(items: Any, step: Any, before: Sequence[Any]) -> Any:
+    """One step into a value; InvalidError when there is no such part."""
+    has_parts = isinstance(items, (Mapping, Sequence)) and not isinstance(items, _WHOLE)
+    try:
+        # (What is not there is not made, as by a defaultdict.)
+        if has_parts and (not isinstance(items, dict) or step in items):
+            return items[step]
+    except (LookupError, TypeError, ValueError):
+        pass
+    kind = type(items)
+    if isinstance(items, Mapping):
+        shown = ", ".join(repr(key) for key in list(items)[:_SHOWN])
+        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
+        has = f"it has {shown}{more}" if items else "it is empty"
+    elif has_parts:
+        has = f"it has {len(items)} items, from 0 on"
+    else:
+        has = f"it is a {kind.__name__}, which has no parts"
+    raise InvalidError(f"{place(before)} has no part {step!r}; {has}")
+
+
+def place(path: Sequence[Any]) -> str:
+    """A path as an expression."""
+    return "the value" + "".join(f"[{step!r}]" for step in path)
 
 
 def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> Any:

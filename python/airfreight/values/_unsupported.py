@@ -21,6 +21,8 @@ class Unsupported(Exception):  # noqa: N818 (never leaves this package: it becom
         self.reason = reason
         #: A codec's own words, which follow the place as they are.
         self.message = message
+        #: Another way, which is named last.
+        self.hint = ""
         self.steps: list[str] = []
 
     def within(self, step: str) -> Unsupported:
@@ -46,7 +48,9 @@ class Unsupported(Exception):  # noqa: N818 (never leaves this package: it becom
             return TypeError(f"{place}{self.message}")
         name = class_name(self.cls).removeprefix("builtins.")
         reason = self.reason or "convert it to one of the supported types before it is returned"
-        return TypeError(f"{place}: an object of type {name} can't be pushed as an XCom; {reason}")
+        return TypeError(
+            f"{place}: an object of type {name} can't be pushed as an XCom; {reason}{self.hint}"
+        )
 
 
 def _shown(key: Any) -> str:

@@ -20,7 +20,7 @@ from airfreight.values import DEFAULTS, Payload, human_bytes
 from airfreight.values._sinks import File
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from airfreight.values import NewSink, Options
 
@@ -92,6 +92,53 @@ class ArrowCodec:
         made = self._make(schema, _batches(stream, schema))
         chunks = (stream.schema.metadata or {}).get(_CHUNKS_KEY)
         return made if chunks is None else _rechunked(made, json.loads(chunks))
+
+
+class TableCodec(ArrowCodec):
+    """The codec of a type that has columns."""
+
+    def decode_columns(self, data: memoryview, columns: Sequence[Any]) -> Any:
+        """As `decode`, of some columns in the order of asking: all that bear a name.
+
+        Raises:
+            InvalidError: there are no such columns.
+        """
+        buffer = pa.py_buffer(data)
+        marked = pa.ipc.open_stream(buffer).schema
+        schema = _unmarked(marked)
+        positions = positions_of(schema.names, columns)
+        if not positions:  # No fields would mean all, and batches without any tell no rows.
+            return self.select(self.decode(data), ())
+        needed = sorted(set(positions))
+        options = pa.ipc.IpcReadOptions(included_fields=needed)
+        stream = pa.ipc.open_stream(buffer, options=options)
+        order = [needed.index(position) for position in positions]
+        wanted = pa.schema([schema.field(at) for at in positions], metadata=schema.metadata)
+        batches = (batch.select(order).replace_schema_metadata(wanted.metadata) for batch in stream)
+        made = self._make(wanted, batches)
+        chunks = (marked.metadata or {}).get(_CHUNKS_KEY)
+        if chunks is None:
+            return made
+        layout = json.loads(chunks)
+        return _rechunked(made, [layout[position] for position in positions])
+
+    def select(self, value: Any, columns: Sequence[Any]) -> Any:
+        """As `decode_columns`, of a value that is here."""
+        positions = positions_of(value.schema.names, columns)
+        if not isinstance(value, pa.RecordBatchReader):
+            return value.select(positions)
+        schema = pa.schema(
+            [value.schema.field(at) for at in positions], metadata=value.schema.metadata
+        )
+        return pa.RecordBatchReader.from_batches(
+            schema, (batch.select(positions) for batch in value)
+        )
+
+
+def positions_of(names: Sequence[str], columns: Sequence[Any]) -> list[int]:
+    """Where the wanted columns are: all that bear a name, in the order of asking."""
+    values.require_labels(names, columns)
+    return [at for wanted in columns for at, name in enumerate(names) if name == wanted]
 
 
 def _batches(stream: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -325,14 +372,14 @@ def _open_stream(value: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
     return reader.schema, reader, "Table"
 
 
-TABLE = ArrowCodec("pyarrow.Table", _open_table, lambda s, b: pa.Table.from_batches(b, schema=s))
-BATCH = ArrowCodec("pyarrow.RecordBatch", _open_batch, _make_batch)
+TABLE = TableCodec("pyarrow.Table", _open_table, lambda s, b: pa.Table.from_batches(b, schema=s))
+BATCH = TableCodec("pyarrow.RecordBatch", _open_batch, _make_batch)
 ARRAY = ArrowCodec("pyarrow.Array", _open_array, _make_array)
 CHUNKED_ARRAY = ArrowCodec("pyarrow.ChunkedArray", _open_chunked, _make_chunked)
-READER = ArrowCodec(
+READER = TableCodec(
     "pyarrow.RecordBatchReader",
     _open_reader,
     pa.RecordBatchReader.from_batches,
     reads_once=True,
 )
-STREAM = ArrowCodec("pyarrow.Table", _open_stream, TABLE._make, reads_once=True)
+STREAM = TableCodec("pyarrow.Table", _open_stream, TABLE._make, reads_once=True)

@@ -5,27 +5,40 @@ Specification: `formats/bundle.md`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight import values
 from airfreight.errors import InvalidError
-from airfreight.values import Payload, class_name, document, for_value, human_bytes
+from airfreight.values import (
+    FILE_TYPE,
+    PICKLE_TYPE,
+    Payload,
+    class_name,
+    document,
+    for_type,
+    for_value,
+    human_bytes,
+)
 from airfreight.values._leaves import (
     VALUE,
     ArchiveWriter,
     Ranges,
     Whole,
     codec_of,
-    frame_codec,
+    land,
     make,
+    part_of,
+    place,
+    take,
+    taken,
 )
 from airfreight.values._names import Names
 from airfreight.values.json_ import describe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from airfreight._core import Reader
     from airfreight.values import NewSink, Options
@@ -49,8 +62,7 @@ _LONG_BYTES = 4 << 10
 _WITH_SIZES = frozenset(("builtins", "numpy", "pandas", "polars", "pyarrow"))
 #: The weight of all other values.
 _NOT_TOLD = 1 << 40
-#: Labels that an error names, and leaves that a summary names.
-_SHOWN = 20
+#: Leaves that a summary names.
 _SHOWN_LEAVES = 6
 
 
@@ -68,6 +80,7 @@ class Packed:
         leaves: these.
         weight: bytes that they take in memory, roughly; what can't be told counts as very much.
         levels: of JSON in the document.
+        pickled: whether a leaf is one that only a pickle keeps.
         tagged, airflow: whether it has tags, and how many objects were left to Airflow.
     """
 
@@ -77,13 +90,29 @@ class Packed:
         self._options = options
         self.leaves: list[_LeafValue] = []
         self.weight = 0
+        self.pickled = False
         self._numbers: dict[int, int] = {}
         self._codecs: dict[type, Any] = {}
-        encoder = document.Encoder(leaf, options=options, heavy=self._place)
+        encoder = self._encoder(self._place)
         self.segments = encoder.segments(value)
         self.levels = encoder.levels
         self.tagged = encoder.tagged
         self.airflow = encoder.leaves
+
+    def choice(self) -> tuple[Any, Any]:
+        """The codec of the value, and what that is to encode: of a pickle, it is no bundle."""
+        if self.pickled and len(self.leaves) == 1 and self.leaves[0].value is self.value:
+            return self.leaves[0].codec, self.value
+        return sys.modules[__name__], self
+
+    def _encoder(self, heavy: document.Heavy) -> document.Encoder:
+        last = self._pickle if self._options.pickle else None
+        return document.Encoder(self._leaf, options=self._options, heavy=heavy, last=last)
+
+    def _pickle(self, value: Any) -> int:
+        """What stands for a value that nothing else keeps."""
+        self.pickled = True
+        return self._number(value, for_type(PICKLE_TYPE))
 
     def _place(self, value: Any) -> Any:
         """What stands for a value in the document; None when it is no heavy leaf."""
@@ -94,6 +123,9 @@ class Packed:
             codec = self._codecs[kind] = for_value(value)
         if codec is None or _is_light(value, kind):
             return None
+        return self._number(value, codec)
+
+    def _number(self, value: Any, codec: Any) -> int:
         # The same object twice is stored once, and comes back as one object. (It is kept by the
         # list, so that no other has its number.)
         number = self._numbers.get(id(value))
@@ -114,7 +146,7 @@ class Packed:
             return self._place(value)
 
         try:
-            document.Encoder(self._leaf, options=self._options, heavy=find).segments(self.value)
+            self._encoder(find).segments(self.value)
         except document.Unsupported as found:
             return found.as_type_error()
         return error
@@ -132,6 +164,8 @@ def _weight(value: Any, codec: Any) -> int:
     """About how many bytes a leaf takes in memory."""
     package = type(value).__module__.partition(".")[0]
     # What is light may be encoded twice: for the row first.
+    if codec.TYPE == PICKLE_TYPE:
+        return _NOT_TOLD  # No row holds one.
     if package not in _WITH_SIZES or values.reads_once(codec, value):
         return _NOT_TOLD
     for name in ("nbytes", "size"):
@@ -184,18 +218,20 @@ def encode(
     sink, size = writer.finish(root[0])
     return Payload(
         body=sink,
-        summary=_summary(packed.value, told, size),
+        summary=_summary(packed.value, told, size, pickled=writer.pickled),
         columns=[(place, kind) for place, kind, _ in told],
+        pickled=writer.pickled,
     )
 
 
-def _summary(value: Any, told: Sequence[tuple[str, str, str]], size: int) -> str:
+def _summary(value: Any, told: Sequence[tuple[str, str, str]], size: int, *, pickled: bool) -> str:
     shown = ", ".join(
         f"{place}: {summary.partition(' · ')[0].partition(':')[0]}"
         for place, _, summary in told[:_SHOWN_LEAVES]
     )
     more = ", …" if len(told) > _SHOWN_LEAVES else ""
-    return f"{describe(value)} with {shown}{more} · {human_bytes(size)} zip"
+    mark = " (pickle inside)" if pickled else ""
+    return f"{describe(value)}{mark} with {shown}{more} · {human_bytes(size)} zip"
 
 
 def _slots(root: list[Any]) -> list[tuple[Any, Any, Any]]:
@@ -269,12 +305,17 @@ def read_part(
     return _Parts(Ranges(reader), unleaf).value(path, columns)
 
 
-def read_bytes(reader: Reader, path: Sequence[Any], unleaf: LeafReader) -> memoryview:
-    """The bytes of a leaf, in the format in which it lies in the archive."""
+def read(reader: Reader, unleaf: LeafReader) -> Any:
+    """As `decode`, of an object whose Files go to the disk piece by piece."""
+    return _Parts(Ranges(reader), unleaf).value((), None)
+
+
+def read_bytes(reader: Reader, path: Sequence[Any], unleaf: LeafReader) -> Iterator[memoryview]:
+    """The bytes of a leaf, in the format in which it lies in the archive, some at a time."""
     return _Parts(Ranges(reader), unleaf).bytes_of(path)
 
 
-def decode_bytes(data: memoryview, path: Sequence[Any], unleaf: LeafReader) -> memoryview:
+def decode_bytes(data: memoryview, path: Sequence[Any], unleaf: LeafReader) -> Iterator[memoryview]:
     """As `read_bytes`, of a whole archive."""
     return _Parts(Whole(data), unleaf).bytes_of(path)
 
@@ -297,24 +338,22 @@ class _Parts:
         node, rest = self._descend(path)
         leaf = _leaf_of(node)
         if leaf is None:
-            if columns is not None:
-                raise InvalidError(_no_frame(path[: len(path) - len(rest)], rest))
-            found = self._build(node)
-            for at, step in enumerate(rest, len(path) - len(rest)):
-                found = take(found, step, path[:at])
-            return found
-        if rest:
-            raise InvalidError(
-                f"{place(path[: len(path) - len(rest)])} is a {leaf[1]}, of which nothing can be "
-                f"read by itself: leave {rest[0]!r} out"
-            )
-        entry = self._entry(leaf[0])
-        if columns is not None:
-            return self._source.columns(entry, frame_codec(leaf[1]), columns)
-        (data,) = self._source.fetch([entry])
-        return self._make(leaf, data)
+            if columns is not None and not rest:
+                raise InvalidError(
+                    "columns were asked for, and this part of the value is no frame. Leave "
+                    "columns=… out"
+                )
+            return taken(self._build(node), (path[: len(path) - len(rest)], rest), columns)
+        found = part_of(
+            self._source,
+            (self._entry(leaf[0]), leaf[1]),
+            (path[: len(path) - len(rest)], rest),
+            columns,
+            self._unleaf,
+        )
+        return found if rest or columns is not None else _no_document(found, leaf[1])
 
-    def bytes_of(self, path: Sequence[Any]) -> memoryview:
+    def bytes_of(self, path: Sequence[Any]) -> Iterator[memoryview]:
         node, rest = self._descend(path)
         leaf = _leaf_of(node)
         if leaf is None or rest:
@@ -322,8 +361,7 @@ class _Parts:
                 f"{place(path)} is no leaf with a file of its own; to=… takes the whole value, or "
                 "a frame or an array in it"
             )
-        (data,) = self._source.fetch([self._entry(leaf[0])])
-        return data
+        return self._source.pieces(self._entry(leaf[0]))
 
     def _descend(self, path: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
         """Follows a path as far as the document tells; returns the steps that are left too."""
@@ -344,28 +382,29 @@ class _Parts:
         root = [node]
         slots = [(holder, at, _leaf(content)) for holder, at, content in _slots(root)]
         wanted = list(dict.fromkeys(leaf for _, _, leaf in slots))
-        views = self._source.fetch([self._entry(name) for name, _ in wanted])
+        views = self._source.fetch(
+            [self._entry(name) for name, kind in wanted if kind != FILE_TYPE]
+        )
         # The bytes go as soon as their value is there.
-        made = {leaf: self._make(leaf, next(views)) for leaf in wanted}
+        made = {
+            leaf: self._make(leaf, next(views))
+            if leaf[1] != FILE_TYPE
+            else land(self._source.pieces(self._entry(leaf[0])))
+            for leaf in wanted
+        }
         for holder, at, leaf in slots:
             holder[at] = made[leaf]
         return document.from_json(root[0], self._unleaf)
 
     def _make(self, leaf: tuple[str, str], data: memoryview) -> Any:
-        made = make(leaf[1], leaf[0], data, self._unleaf)
-        # What is neither stands for itself in a document.
-        if type(made) in (list, dict):
-            raise ValueError(f"a {leaf[1]} is no leaf")
-        return made
+        return _no_document(make(leaf[1], leaf[0], data, self._unleaf), leaf[1])
 
 
-def _no_frame(before: Sequence[Any], rest: Sequence[Any]) -> str:
-    if not rest:
-        return "columns were asked for, and this part of the value is no frame. Leave columns=… out"
-    return (
-        f"columns were asked for below {place(before)}, which is read as a whole: leave columns=… "
-        "out, and take the columns of the frame that comes"
-    )
+def _no_document(made: Any, kind: str) -> Any:
+    # What is one of these stands in the document itself.
+    if type(made) in (list, dict):
+        raise ValueError(f"a {kind} is no leaf")
+    return made
 
 
 def _leaf_of(node: Any) -> tuple[str, str] | None:
@@ -398,26 +437,3 @@ def _indexable(node: Any, unleaf: LeafReader | None) -> Any:
     if tag in ("~dict", "~odict") and not _slots([[key for key, _ in content]]):
         return {document.from_json(key, unleaf): item for key, item in content}
     return None
-
-
-def take(items: Any, step: Any, before: Sequence[Any]) -> Any:
-    """One step into a value; InvalidError when there is no such part."""
-    try:
-        return items[step]
-    except (LookupError, TypeError, ValueError):
-        pass
-    kind = type(items)
-    if isinstance(items, Mapping):
-        shown = ", ".join(repr(key) for key in list(items)[:_SHOWN])
-        more = f" and {len(items) - _SHOWN} more" if len(items) > _SHOWN else ""
-        has = f"it has {shown}{more}" if items else "it is empty"
-    elif isinstance(items, Sequence) and not isinstance(items, (str, bytes)):
-        has = f"it has {len(items)} items, from 0 on"
-    else:
-        has = f"it is a {kind.__name__}, which has no parts"
-    raise InvalidError(f"{place(before)} has no part {step!r}; {has}")
-
-
-def place(path: Sequence[Any]) -> str:
-    """A path as an expression."""
-    return "the value" + "".join(f"[{step!r}]" for step in path)

@@ -11,9 +11,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _json
-from airfreight.errors import Error, NewerFormatError
+from airfreight.errors import Error, ForgedError, NewerFormatError
 from airfreight.reference import Reference
 from airfreight.values import (
+    PICKLE_TYPE,
     Options,
     Payload,
     _classes,
@@ -64,6 +65,12 @@ TYPE = "document"
 EXTENSION = "json"
 CONTENT_TYPE = "application/json"
 
+#: After what else can be done about an object that can't be kept.
+_LAST_WAY = (
+    "; the last way, where an administrator allows it, is a pickle: [airfreight] pickle = allow "
+    "(AIRFLOW__AIRFREIGHT__PICKLE=allow)"
+)
+
 
 class Encoder:
     """Encodes values to tagged JSON.
@@ -76,7 +83,7 @@ class Encoder:
     `leaf` serializes objects of other classes. `options` is for values that have a codec of their
     own (frames, arrays); None: these are refused, as where a frame's own metadata is encoded.
     `heavy` is asked first, of each value that does not stand for itself: what it returns goes into
-    a tag `~leaf`.
+    a tag `~leaf`. `last` is asked in the same way of what nothing else keeps.
 
     Threads: one value, one thread. Blocking: never. Errors: Unsupported, with the place.
     """
@@ -87,10 +94,12 @@ class Encoder:
         *,
         options: Options | None = None,
         heavy: Heavy | None = None,
+        last: Heavy | None = None,
     ) -> None:
         self._leaf = leaf
         self._options = options
         self._heavy = heavy
+        self._last = last
         self.tagged = False
         self.leaves = 0
         self.levels = 0
@@ -174,16 +183,27 @@ class Encoder:
             text = self._left(value)
         except Unsupported as error:
             # What Airflow's form would change (a dataclass inside another, say) ours keeps.
+            wrong = error
             try:
                 tag = _pendulum.tag(value) or _classes.tag_fields(value)
             except Unsupported as ours:
-                raise self._blame(value, error if self._leaf is not None else ours) from None
+                tag, wrong = None, error if self._leaf is not None else ours
+            tag = tag or self._tag_last(value, wrong)
             if tag is None:
-                raise self._blame(value, error) from None
+                raise self._blame(value, wrong) from None
             self.tagged = True
             return tag
         self.leaves += 1
         return "~airflow", text, RAW
+
+    def _tag_last(self, value: Any, error: Unsupported) -> Tag | None:
+        # What Airflow's own list of classes forbids is not let in by another setting.
+        if self._heavy is None or _classes.SETTING in error.reason:
+            return None
+        if self._last is None:
+            error.hint = _LAST_WAY
+            return None
+        return "~leaf", self._last(value), RAW
 
     def _left(self, value: Any) -> str:
         """The text of an object that is left to the leaf serializer."""
@@ -306,6 +326,8 @@ def _untag(leaf: LeafReader | None, tag: str, content: Any) -> Any:
 def _unembed(content: Any) -> Any:
     """A value that has a codec of its own."""
     name, text = items(content, str, str)
+    if name == PICKLE_TYPE:  # Whoever may write rows could run code by it.
+        raise ForgedError("a document holds a pickle, which no push writes there")
     codec = for_type(name)
     if codec is None:
         raise NewerFormatError(f"a document holds a {name!r}, which this release does not know")

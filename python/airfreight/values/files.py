@@ -201,6 +201,19 @@ def land(folder: Folder) -> str:
     return os.path.join(folder.path, ".archive")
 
 
+def decode_pieces(pieces: Iterator[memoryview]) -> File:
+    """As `decode`, of what comes piece by piece; none is kept in memory."""
+    folder = Folder()
+    try:
+        with open(land(folder), "wb") as file:
+            for piece in pieces:
+                file.write(piece)
+    except BaseException:
+        folder.remove()
+        raise
+    return decode_file(folder)
+
+
 def decode_file(folder: Folder) -> File:
     """As `decode`, of a file at `land(folder)`, which is removed."""
     path = land(folder)

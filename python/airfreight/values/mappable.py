@@ -6,14 +6,34 @@ Specification: `formats/mappable.md`.
 from __future__ import annotations
 
 import itertools
+import operator
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airfreight import values
 from airfreight.mapped import MappableDict, MappableList, local
-from airfreight.values import DEFAULTS, Payload, document, for_value, human_bytes, json_
-from airfreight.values._leaves import VALUE, ArchiveWriter, Ranges, Whole, codec_of, make
+from airfreight.values import (
+    DEFAULTS,
+    FILE_TYPE,
+    Payload,
+    document,
+    for_value,
+    human_bytes,
+    json_,
+)
+from airfreight.values._leaves import (
+    VALUE,
+    ArchiveWriter,
+    Ranges,
+    Whole,
+    codec_of,
+    land,
+    make,
+    part_of,
+    pieces_of,
+    taken,
+)
 from airfreight.values._names import Names
 
 if TYPE_CHECKING:
@@ -21,7 +41,7 @@ if TYPE_CHECKING:
 
     from airfreight._core import Reader
     from airfreight.values import NewSink, Options
-    from airfreight.values._leaves import LeafReader
+    from airfreight.values._leaves import LeafReader, Source
     from airfreight.values._zip import Entry
 
 TYPE = "mappable"
@@ -95,10 +115,9 @@ def _encode(
         content.append(document.Encoder().encode(keys))
     sink, size = writer.finish({_TAG: content})
     shown = ", ".join(dict.fromkeys(kinds))
-    return Payload(
-        body=sink,
-        summary=f"mappable {kind} of {len(value):,} elements ({shown}) · {human_bytes(size)} zip",
-    )
+    mark = " (pickle inside)" if writer.pickled else ""
+    head = f"mappable {kind} of {len(value):,} elements{mark} ({shown})"
+    return Payload(body=sink, summary=f"{head} · {human_bytes(size)} zip", pickled=writer.pickled)
 
 
 def reads_once(value: MappableList | MappableDict) -> bool:
@@ -156,7 +175,7 @@ def _document(
     except document.Unsupported as error:
         raise error.as_type_error() from None
     if packed.leaves:
-        return bundle, packed, None
+        return *packed.choice(), None
     return document, element, document.payload(element, packed.segments)
 
 
@@ -168,6 +187,32 @@ def decode(data: memoryview, unleaf: LeafReader | None = None) -> MappableList |
     source = Whole(data)
     index = Index(source.entries, source.document)
     return index.value(_InMemory(source, index, unleaf))
+
+
+def decode_part(
+    data: memoryview, path: Sequence[Any], columns: Sequence[Any] | None, unleaf: LeafReader | None
+) -> Any:
+    """A part of an archive, or columns of a frame in it."""
+    return _part(Whole(data), path, columns, unleaf)
+
+
+def read_part(
+    reader: Reader, path: Sequence[Any], columns: Sequence[Any] | None, unleaf: LeafReader | None
+) -> Any:
+    """As `decode_part`, of an object of which only what is needed is read."""
+    return _part(Ranges(reader), path, columns, unleaf)
+
+
+def _part(
+    source: Source, path: Sequence[Any], columns: Sequence[Any] | None, unleaf: LeafReader | None
+) -> Any:
+    index = Index(source.entries, source.document)
+    position = index.position(path[0])
+    if position is not None:
+        leaf = index.entries[position], index.kinds[position]
+        return part_of(source, leaf, (path[:1], path[1:]), columns, unleaf)
+    # Several elements, a pair of a dict, or none.
+    return taken(index.value(_InMemory(source, index, unleaf)), ((), path), columns)
 
 
 def open_index(reader: Reader) -> Index:
@@ -202,17 +247,30 @@ class Index:
             return MappableList(elements)
         return MappableDict(self._keys, elements)
 
+    def position(self, step: Any) -> int | None:
+        """Which element it is that an index or a key leads to; None when it is not just one."""
+        if self._keys is not None:
+            return self._keys.index(step) if type(step) is str and step in self._keys else None
+        try:
+            return range(len(self.entries))[operator.index(step)]
+        except (TypeError, IndexError):
+            return None
+
     def read(
         self, reader: Reader, positions: Sequence[int], unleaf: LeafReader | None
     ) -> list[Any]:
         """Fetches elements and nothing else."""
         wanted = sorted({position for position in positions if self.entries[position].size})
-        entries = [self.entries[position] for position in wanted]
-        reader.set_checks([run for entry in entries for run in entry.runs()])
-        views = reader.read([(entry.start, entry.size) for entry in entries])
-        found = dict(zip(wanted, views, strict=True))
+        entries = {position: self.entries[position] for position in wanted}
+        reader.set_checks([run for entry in entries.values() for run in entry.runs()])
+        files = [position for position in wanted if self.kinds[position] == FILE_TYPE]
+        landed = {position: land(pieces_of(reader, entries.pop(position))) for position in files}
+        views = reader.read([(entry.start, entry.size) for entry in entries.values()])
+        found = dict(zip(entries, views, strict=True))
         return [
-            self.make(position, found.get(position, memoryview(bytearray())), unleaf)
+            landed[position]
+            if position in landed
+            else self.make(position, found.get(position, memoryview(bytearray())), unleaf)
             for position in positions
         ]
 
@@ -222,9 +280,9 @@ class Index:
 
 
 class _InMemory:
-    """The elements of an archive that is here."""
+    """The elements of an archive of which some are in memory anyway."""
 
-    def __init__(self, source: Whole, index: Index, unleaf: LeafReader | None) -> None:
+    def __init__(self, source: Source, index: Index, unleaf: LeafReader | None) -> None:
         self._source = source
         self._index = index
         self._unleaf = unleaf

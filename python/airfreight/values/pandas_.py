@@ -157,6 +157,21 @@ def read_columns(reader: Reader, columns: Sequence[Any]) -> pd.DataFrame:
     return _decode(kind.of_parts(reader, tail), columns)
 
 
+def select(value: pd.DataFrame, columns: Sequence[Any]) -> pd.DataFrame:
+    """As `decode_columns`, of a frame that is here."""
+    positions = _positions(value.columns, columns)
+    _require_once(positions, allowed=value.flags.allows_duplicate_labels)
+    return value.iloc[:, positions]
+
+
+def _require_once(positions: Sequence[int], *, allowed: bool) -> None:
+    if not allowed and len(set(positions)) < len(positions):
+        raise InvalidError(
+            "columns=… names a column of the frame twice, and the frame's flags do not allow "
+            "duplicate labels: name it once"
+        )
+
+
 def _source(data: memoryview) -> Source:
     if bytes(data[: len(_ipc.MAGIC)]) == _ipc.MAGIC:
         return _ipc.Source(data)
@@ -182,11 +197,7 @@ def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame
         rows, batches = source.batches()
     else:
         positions = _positions(labels, wanted)
-        if not metadata["duplicate_labels"] and len(set(positions)) < len(positions):
-            raise InvalidError(
-                "columns=… names a column of the frame twice, and the frame's flags do not allow "
-                "duplicate labels: name it once"
-            )
+        _require_once(positions, allowed=metadata["duplicate_labels"])
         labels = labels.take(positions)
         needed = sorted({*positions, *range(count, len(specs))})
         rows, batches = source.batches(needed)

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airfreight import values
-from airfreight.values import DEFAULTS, Form, Payload, human_bytes
+from airfreight.errors import InvalidError
+from airfreight.values import DEFAULTS, Form, Payload, human_bytes, require_labels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from airfreight._core import Sink
     from airfreight.values import Options
@@ -81,11 +82,49 @@ class PolarsCodec:
         return self._from_frame(_read(data))
 
 
-def _read(data: memoryview) -> pl.DataFrame:
+class FrameCodec(PolarsCodec):
+    """The codec of a type that has columns."""
+
+    def decode_columns(self, data: memoryview, columns: Sequence[Any]) -> Any:
+        """As `decode`, of some columns in the order of asking.
+
+        Raises:
+            InvalidError: there are no such columns.
+        """
+        source = io.BytesIO(data)
+        schema = pl.read_parquet_schema if _is_parquet(data) else pl.read_ipc_schema
+        return self._from_frame(_read(data, _names(list(schema(source)), columns)))
+
+    def select(self, value: Any, columns: Sequence[Any]) -> Any:
+        """As `decode_columns`, of a value that is here."""
+        frame = self._to_frame(value)
+        return self._from_frame(frame.select(_names(frame.columns, columns)))
+
+
+def _names(names: list[str], columns: Sequence[Any]) -> list[str]:
+    require_labels(names, columns)
+    if len(set(columns)) < len(columns):
+        raise InvalidError(
+            "columns=… names a column of the frame twice, and a frame of polars has each column "
+            "once: name it once"
+        )
+    return list(columns)
+
+
+def _is_parquet(data: memoryview) -> bool:
+    return data[: len(_PARQUET_MAGIC)] == _PARQUET_MAGIC
+
+
+def _read(data: memoryview, columns: list[str] | None = None) -> pl.DataFrame:
     source = io.BytesIO(data)
-    if data[:4] == _PARQUET_MAGIC:
-        return pl.read_parquet(source)
-    return pl.read_ipc(source)
+    if columns == []:
+        return _read(data).select([])
+    frame = (
+        pl.read_parquet(source, columns=columns)
+        if _is_parquet(data)
+        else pl.read_ipc(source, columns=columns)
+    )
+    return frame if columns is None else frame.select(columns)
 
 
 def _form(frame: pl.DataFrame, options: Options) -> Form:
@@ -171,8 +210,8 @@ def _short(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"
 
 
-FRAME = PolarsCodec("polars.DataFrame", pl.DataFrame, lambda value: value, lambda frame: frame)
-LAZY_FRAME = PolarsCodec(
+FRAME = FrameCodec("polars.DataFrame", pl.DataFrame, lambda value: value, lambda frame: frame)
+LAZY_FRAME = FrameCodec(
     "polars.LazyFrame", pl.LazyFrame, lambda value: value.collect(), lambda frame: frame.lazy()
 )
 SERIES = PolarsCodec(

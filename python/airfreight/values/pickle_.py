@@ -1,0 +1,100 @@
+"""Pickles, where an administrator allows them: of what nothing else keeps, and of nothing else.
+
+Specification: `formats/pickle.md`. To read a pickle is to run the code that it names
+(https://docs.python.org/3/library/pickle.html): none is read where the settings do not allow it,
+whatever a row says, and never one that lies in a row.
+"""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+from airfreight import values
+from airfreight.config import settings
+from airfreight.errors import Error, UnsupportedError
+from airfreight.options import BY_NAME, SECTION
+from airfreight.values import DEFAULTS, Payload, class_name, human_bytes
+
+if TYPE_CHECKING:
+    from airfreight.values import Options
+
+TYPE = values.PICKLE_TYPE
+EXTENSION = "pkl"
+CONTENT_TYPE = "application/octet-stream"
+
+#: The newest one that every Python which is supported here reads (PEP 574).
+PROTOCOL = 5
+#: Characters that an error shows of a reason, and a summary of a name.
+_SHOWN = 200
+
+
+def encode(value: Any, _options: Options = DEFAULTS, _new_sink: Any = None, /) -> Payload:
+    """Encodes into memory, after making sure that this process reads it again.
+
+    Takes the time of a pull more, and the memory of a second value meanwhile: what would fail at
+    the pull has to fail here.
+
+    Raises:
+        TypeError: it can't be pickled, or would not come back as an object of its class.
+    """
+    name = class_name(type(value)).removeprefix("builtins.")
+    if type(value).__module__ == "__main__":
+        raise TypeError(
+            f"value: an object of type {name} can't be pickled for another process, which would "
+            "not find its class: define it in a module that can be imported"
+        )
+    done = "be pickled"
+    try:
+        data = pickle.dumps(value, PROTOCOL)
+        done = "be read again from its pickle"
+        back = pickle.loads(data)  # noqa: S301 (of our own making)
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever a class says
+        raise TypeError(
+            f"value: an object of type {name} can't {done} ({_reason(error)}): convert it to one "
+            "of the supported types"
+        ) from error
+    if type(back) is not type(value):
+        raise TypeError(
+            f"value: an object of type {name} would come back from its pickle as "
+            f"{class_name(type(back))}: convert it to one of the supported types"
+        )
+    shown = f"pickle of {name[:_SHOWN]}"
+    return Payload(body=(data,), summary=f"{shown} · {human_bytes(len(data))} pickle", pickled=True)
+
+
+def decode(data: memoryview) -> Any:
+    """Reads a pickle, where that is allowed.
+
+    Raises:
+        UnsupportedError: it is not, or the classes in it are not here as the writer had them.
+    """
+    require()
+    try:
+        return pickle.loads(data)  # noqa: S301 (an administrator says so)
+    except (Error, MemoryError):
+        raise
+    except Exception as error:  # whatever a class says of a state that is not of its version
+        raise UnsupportedError(
+            f"the pickle can't be read in this environment ({_reason(error)}): install the "
+            "packages that the task had which pushed it, in the same versions."
+        ) from error
+
+
+def require() -> None:
+    """Raises UnsupportedError where the settings allow no pickle."""
+    if settings().pickle == "allow":
+        return
+    option = BY_NAME["pickle"]
+    raise UnsupportedError(
+        "the value is a pickle, and none is read here, because that runs whatever code somebody "
+        "with access to the store may have put there. Where it is trusted, an administrator sets "
+        f"[{SECTION}] {option.name} = allow ({option.environment_name}=allow); else have the task "
+        "return one of the supported types."
+    )
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"[:_SHOWN]

@@ -1,0 +1,302 @@
+"""Parts of values of every kind: `get` and `pull` with a path, with columns, with both."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.oracle import assert_same
+from tests.python.conftest import Box, stored
+
+import airfreight
+from airfreight import task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.servers.counting_proxy import CountingProxy
+
+NAMES = ["id", "text", "kind"]
+
+
+def polars(rows: int) -> pl.DataFrame:
+    return pl.DataFrame(
+        {
+            "id": range(rows),
+            "text": [f"text {n * 7919 % 1013}" for n in range(rows)],
+            "kind": pl.Series([["a", "b", None][n % 3] for n in range(rows)], dtype=pl.Categorical),
+        }
+    )
+
+
+def table(rows: int) -> pa.Table:
+    half = rows // 2
+    return pa.table(
+        {
+            "id": pa.chunked_array([range(half), range(half, rows)]),
+            "text": [f"text {n * 7919 % 1013}" for n in range(rows)],
+            "kind": pa.array([["a", "b", None][n % 3] for n in range(rows)]).dictionary_encode(),
+        },
+        metadata={"of": "the table"},
+    )
+
+
+def frame(rows: int) -> pd.DataFrame:
+    return pd.DataFrame({"id": range(rows), "text": ["x"] * rows, "kind": np.arange(rows) / 3})
+
+
+#: Name -> what makes a value of so many rows, and what takes columns of it.
+FRAMES: dict[str, tuple[Callable[[int], Any], Callable[[Any, list[str]], Any]]] = {
+    "pandas": (frame, lambda it, names: it[names]),
+    "polars": (polars, lambda it, names: it.select(names)),
+    "lazy": (lambda rows: polars(rows).lazy(), lambda it, names: it.select(names)),
+    "table": (table, lambda it, names: it.select(names)),
+    "batch": (
+        lambda rows: table(rows).combine_chunks().to_batches()[0],
+        lambda it, names: it.select(names),
+    ),
+    "reader": (
+        lambda rows: table(rows).to_reader(),
+        lambda it, names: pa.RecordBatchReader.from_batches(
+            it.schema.empty_table().select(names).schema, (one.select(names) for one in it)
+        ),
+    ),
+}
+
+
+def same(found: Any, wanted: Any) -> None:
+    assert type(found) is type(wanted)
+    if isinstance(found, pl.LazyFrame):
+        found, wanted = found.collect(), wanted.collect()
+    if isinstance(found, pa.RecordBatchReader):
+        found, wanted = found.read_all(), wanted.read_all()
+    assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("names", [["text"], ["kind", "id"], [*NAMES], []], ids="-".join)
+@pytest.mark.parametrize("rows", [3, 60_000])
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize("name", FRAMES)
+def test_columns_of_any_frame_are_as_in_the_whole(
+    box: Box, name: str, form: str, rows: int, names: list[str]
+) -> None:
+    if form == "arrow" and name in ("table", "batch", "reader"):
+        pytest.skip("always a stream of Arrow IPC")
+    box.set(format=form)
+    make, take = FRAMES[name]
+    row = box.fields(stored(box.push(make(rows))))
+    same(airfreight.get(row, columns=names), take(make(rows), names))
+    inside = box.fields(stored(box.push({"here": [make(rows)], "n": np.arange(9000)}, key="b")))
+    same(airfreight.get(inside, "here", 0, columns=names), take(make(rows), names))
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_a_column_that_is_not_there_is_an_error_that_names_those_that_are(
+    box: Box, name: str
+) -> None:
+    row = box.fields(stored(box.push(FRAMES[name][0](3))))
+    for wrong in ("nope", None, 0, ("id",)):
+        with pytest.raises(airfreight.InvalidError, match=r"no column .*'id', 'text'") as caught:
+            airfreight.get(row, columns=["id", wrong])
+        assert caught.value.task == "extract"
+
+
+def test_a_column_twice(box: Box) -> None:
+    row = box.fields(stored(box.push(polars(3))))
+    with pytest.raises(airfreight.InvalidError, match="twice"):
+        airfreight.get(row, columns=["id", "id"])
+    twice = pa.Table.from_arrays([pa.array([1]), pa.array([2]), pa.array([3])], ["a", "b", "a"])
+    row = box.fields(stored(box.push(twice)))
+    assert airfreight.get(row, columns=["a"]).equals(twice.select([0, 2]))
+    assert airfreight.get(row, columns=["b", "a"]).equals(twice.select([1, 0, 2]))
+
+
+@pytest.mark.parametrize(
+    "value", [pl.Series("s", [1]), pa.array([1]), pa.chunked_array([[1]])], ids=range(3)
+)
+def test_what_has_no_columns(box: Box, value: Any) -> None:
+    row = box.fields(stored(box.push(value)))
+    with pytest.raises(airfreight.InvalidError, match="only frames have columns"):
+        airfreight.get(row, columns=["s"])
+    row = box.fields(stored(box.push([value, np.arange(9000)], key="b")))
+    with pytest.raises(airfreight.InvalidError, match="only frames have columns"):
+        airfreight.get(row, 0, columns=["s"])
+
+
+# Mappables.
+
+
+def elements(rows: int) -> list[Any]:
+    return [
+        frame(rows),
+        polars(rows),
+        {"train": frame(rows), "models": [np.arange(9000.0), np.arange(5.0)], "n": 3},
+        {"n": [1, (2, 3)]},
+        airfreight.mappable([frame(rows), 7]),
+    ]
+
+
+@pytest.mark.parametrize("rows", [3, 60_000])
+@pytest.mark.parametrize("as_dict", [False, True], ids=["list", "dict"])
+def test_parts_of_elements(box: Box, as_dict: bool, rows: int) -> None:
+    bare = elements(rows)
+    value = dict(zip("abcde", bare, strict=True)) if as_dict else bare
+    at = "abcde" if as_dict else range(5)
+    row = box.fields(stored(box.push(airfreight.mappable(value))))
+    inside = box.fields(stored(box.push({"in": airfreight.mappable(value)}, key="b")))
+    for ref, path in ((row, ()), (inside, ("in",))):
+        assert_same(airfreight.get(ref, *path, at[0], columns=["kind"]), bare[0][["kind"]])
+        assert_same(airfreight.get(ref, *path, at[1], columns=["kind"]), bare[1].select("kind"))
+        assert_same(airfreight.get(ref, *path, at[2], "train", columns=["id"]), frame(rows)[["id"]])
+        assert_same(airfreight.get(ref, *path, at[2], "models", 1), np.arange(5.0))
+        assert_same(airfreight.get(ref, *path, at[2], "n"), 3)
+        assert_same(airfreight.get(ref, *path, at[2]), bare[2])
+        assert_same(airfreight.get(ref, *path, at[3], "n", 1, 0), 2)
+        assert_same(airfreight.get(ref, *path, at[4], 1), 7)
+        assert_same(airfreight.get(ref, *path, at[4], 0, columns=["id"]), frame(rows)[["id"]])
+        place = "".join(rf"\[{step!r}\]" for step in (*path, at[2]))
+        with pytest.raises(airfreight.InvalidError, match=rf"the value{place} has no part 'nope'"):
+            airfreight.get(ref, *path, at[2], "nope")
+        with pytest.raises(
+            airfreight.InvalidError, match=rf"{place}\['models'\] has no part 2; it"
+        ):
+            airfreight.get(ref, *path, at[2], "models", 2)
+        with pytest.raises(airfreight.InvalidError, match="of which nothing can be read by itself"):
+            airfreight.get(ref, *path, at[0], "kind")
+        with pytest.raises(airfreight.InvalidError, match="no column 'nope'"):
+            airfreight.get(ref, *path, at[0], columns=["nope"])
+        with pytest.raises(airfreight.InvalidError, match=r"is no frame|only frames"):
+            airfreight.get(ref, *path, at[3], columns=["nope"])
+    assert_same(airfreight.get(row, slice(2, 4)) if not as_dict else bare[2:4], bare[2:4])
+    if as_dict:
+        assert_same(airfreight.get(row, 3), ("d", bare[3]))
+        assert airfreight.get(row, 3, 1, "n", 0) == 1
+        assert_same(airfreight.get(row, 0, 1, columns=["id"]), frame(rows)[["id"]])
+
+
+# pull
+
+
+class Instance(SimpleNamespace):
+    """A task instance whose rows are given."""
+
+    def xcom_pull(self, task_ids: Any = None, **_: Any) -> Any:
+        found = [
+            airfreight.XComBackend.deserialize_value(SimpleNamespace(value=row))
+            for row in self.rows
+        ]
+        return found[0] if isinstance(task_ids, str) else found
+
+
+@pytest.fixture
+def pulling(monkeypatch: pytest.MonkeyPatch) -> Instance:
+    instance = Instance(rows=[])
+    monkeypatch.setattr(task, "context", lambda: {"ti": instance})
+    return instance
+
+
+@pytest.mark.parametrize("rows", [3, 60_000])
+def test_pull_takes_a_part(box: Box, pulling: Instance, rows: int) -> None:
+    models = [np.arange(9.0), np.arange(float(rows))]
+    value = {"train": frame(rows), "models": models, (1, 2): "x", "n": 3}
+    pulling.rows = [stored(box.push(value))]
+    assert ("tail" in box.fields(pulling.rows[0])) == (rows > 3)
+    assert_same(airfreight.pull("a", part="train"), value["train"])
+    assert_same(airfreight.pull("a", part=["models", 1]), value["models"][1])
+    assert_same(airfreight.pull("a", part=["train"], columns=["id"]), value["train"][["id"]])
+    assert airfreight.pull("a", part=(1, 2)) == "x"
+    assert airfreight.pull("a", part="n") == 3
+    assert_same(airfreight.pull("a", part=[]), value)
+    with pytest.raises(airfreight.InvalidError, match=r"has no part 'nope'; it has 'train'"):
+        airfreight.pull("a", part="nope")
+    with pytest.raises(airfreight.InvalidError, match=r"has no part 'id'|can be read by itself"):
+        airfreight.pull("a", part=["train", "id"])
+    assert_same(airfreight.pull("a"), value)
+
+
+@pytest.mark.parametrize("threshold", [-1, 0, 32768])
+def test_pull_takes_a_part_of_what_lies_in_a_row(
+    box: Box, pulling: Instance, threshold: int
+) -> None:
+    box.set(threshold=threshold)
+    pulling.rows = [stored(box.push({"a": [1, {"b": "text"}]}))]
+    assert airfreight.pull("a", part=["a", 1, "b"]) == "text"
+    with pytest.raises(airfreight.InvalidError, match=r"\['b'\] has no part 0; it is a str"):
+        airfreight.pull("a", part=["a", 1, "b", 0])
+    with pytest.raises(airfreight.InvalidError, match="is no frame"):
+        airfreight.pull("a", part="a", columns=["x"])
+
+
+def test_pull_takes_a_part_of_the_value_of_each_task(box: Box, pulling: Instance) -> None:
+    values = [{"n": n, "x": np.arange(n * 9000)} for n in range(3)]
+    pulling.rows = [stored(box.push(value, key=str(n))) for n, value in enumerate(values)]
+    assert airfreight.pull(["a", "b"], part="n") == [0, 1, 2]
+    pulling.rows = [None]
+    assert airfreight.pull("a", part="n") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "columns"),
+    [
+        ("pandas", frame(3), lambda it: it[["id"]]),
+        ("polars", polars(3), lambda it: it.select("id")),
+        ("table", table(3), lambda it: it.select(["id"])),
+    ],
+)
+def test_pull_takes_columns_of_a_small_frame_in_a_row(
+    box: Box, pulling: Instance, name: str, value: Any, columns: Any
+) -> None:
+    pulling.rows = [stored(box.push({"it": value}))]
+    if name != "polars":  # Of which a small file has some bytes more.
+        assert box.fields(pulling.rows[0])["_xcom_backend"] == "inline"
+    assert_same(airfreight.pull("a", part="it", columns=["id"]), columns(value))
+
+
+def test_a_default_of_a_dict_is_not_made(box: Box, pulling: Instance) -> None:
+    from collections import defaultdict
+
+    pulling.rows = [stored(box.push(defaultdict(list, {"a": [1]})))]
+    assert airfreight.pull("a", part="a") == [1]
+    with pytest.raises(airfreight.InvalidError, match=r"has no part 'b'; it has 'a'"):
+        airfreight.pull("a", part="b")
+
+
+# What is moved.
+
+
+@pytest.mark.s3
+def test_a_leaf_beside_huge_ones_moves_alone(s3: Box, proxy: CountingProxy) -> None:
+    """At most two requests, and 128 KiB beside the leaf's own bytes, wherever it lies."""
+    leaf = np.random.default_rng(1).random(25_000)  # 200 kB
+    huge = np.random.default_rng(2).random(4_000_000)  # 32 MB
+    for place, value in enumerate(
+        (
+            {"leaf": leaf, "a": huge, "b": huge[::-1]},
+            {"a": huge, "leaf": leaf, "b": huge[::-1]},
+            {"a": huge, "b": huge[::-1], "leaf": leaf},
+        )
+    ):
+        row = s3.fields(stored(s3.push(value, key=str(place))))
+        assert row["size_bytes"] > 64_000_000
+        proxy.clear()
+        assert_same(airfreight.get(row, "leaf"), leaf)
+        assert [request.method for request in proxy.requests] == ["GET", "GET"]
+        moved = sum(request.response_bytes for request in proxy.requests)
+        assert moved <= leaf.nbytes + (128 << 10), place
+
+
+@pytest.mark.s3
+def test_a_leaf_of_a_bundle_in_a_mappable_moves_alone(s3: Box, proxy: CountingProxy) -> None:
+    leaf = np.random.default_rng(1).random(25_000)
+    huge = np.random.default_rng(2).random(1_000_000)
+    row = s3.fields(stored(s3.push(airfreight.mappable([{"a": huge, "leaf": leaf}, huge]))))
+    proxy.clear()
+    assert_same(airfreight.get(row, 0, "leaf"), leaf)
+    # The index of the mappable, that of the bundle, the leaf.
+    assert [request.method for request in proxy.requests] == ["GET"] * 3
+    assert sum(request.response_bytes for request in proxy.requests) <= leaf.nbytes + (128 << 10)
