@@ -317,8 +317,7 @@ class Source:
         offset = reader.tail_offset
         pieces = _Pieces(reader.size)
         pieces.add(offset, tail)
-        # Of the tail alone, because pyarrow reads 64 KiB before it looks how long a footer is.
-        metadata = open_file(pa.BufferReader(pa.py_buffer(tail))).metadata
+        metadata = metadata_of(tail)
         # Chunk by chunk: to read what lies between chunks would be to read what is not there.
         options = {"pre_buffer": False}
         if _PAGE_CHECKSUMS:
@@ -350,6 +349,12 @@ class Source:
             read = self._file.reader.read_all
             columns = list(read(column_indices=leaves, use_threads=True).columns)
         return self._file.metadata.num_rows, iter([columns])
+
+
+def metadata_of(tail: Any) -> Any:
+    """The metadata in the end of a file."""
+    # Of the tail alone, because pyarrow reads 64 KiB before it looks how long a footer is.
+    return open_file(pa.BufferReader(pa.py_buffer(tail))).metadata
 
 
 def leaf_numbers(schema: pa.Schema, positions: Sequence[int]) -> list[int]:

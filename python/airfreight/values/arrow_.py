@@ -16,12 +16,13 @@ import pyarrow as pa
 
 from airfreight import values
 from airfreight.errors import UnsupportedError
-from airfreight.values import DEFAULTS, Payload, human_bytes
+from airfreight.values import DEFAULTS, Payload, _streams, human_bytes
 from airfreight.values._sinks import File
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from airfreight._core import Reader
     from airfreight.values import NewSink, Options
 
 #: Our own entries in the schema's metadata, which the value can't have.
@@ -107,8 +108,8 @@ class TableCodec(ArrowCodec):
         marked = pa.ipc.open_stream(buffer).schema
         schema = _unmarked(marked)
         positions = positions_of(schema.names, columns)
-        if not positions:  # No fields would mean all, and batches without any tell no rows.
-            return self.select(self.decode(data), ())
+        if not positions and len(schema):  # Batches without columns do not tell their rows.
+            return self.select(self.decode_columns(data, schema.names[:1]), ())
         needed = sorted(set(positions))
         options = pa.ipc.IpcReadOptions(included_fields=needed)
         stream = pa.ipc.open_stream(buffer, options=options)
@@ -121,6 +122,15 @@ class TableCodec(ArrowCodec):
             return made
         layout = json.loads(chunks)
         return _rechunked(made, [layout[position] for position in positions])
+
+    def read_columns(self, reader: Reader, columns: Sequence[Any]) -> Any:
+        """As `decode_columns`, of an object of which only what is needed is read."""
+
+        def choose(schema: pa.Schema) -> list[int]:
+            names = schema.names
+            return sorted(set(positions_of(names, columns) or positions_of(names, names[:1])))
+
+        return self.decode_columns(_streams.fetch(reader, choose), columns)
 
     def select(self, value: Any, columns: Sequence[Any]) -> Any:
         """As `decode_columns`, of a value that is here."""
@@ -155,7 +165,8 @@ def _write(
 ) -> int:
     """Writes a stream and returns its number of rows."""
     settings = pa.ipc.IpcWriteOptions(compression=_COMPRESSIONS[options.compression])
-    writer = pa.ipc.new_stream(pa.PythonFile(File(sink), mode="w"), schema, options=settings)
+    heads = _streams.Heads(File(sink))
+    writer = pa.ipc.new_stream(pa.PythonFile(heads, mode="w"), schema, options=settings)
     rows = 0
     try:
         for batch in batches:
@@ -164,6 +175,7 @@ def _write(
             writer.write_batch(batch)
             rows += batch.num_rows
         writer.close()
+        heads.seal(sink)
     except BaseException as error:
         # What the writer still writes when it is closed is for nobody.
         sink.abandon(hurry=not isinstance(error, Exception))

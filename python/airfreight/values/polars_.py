@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import struct
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -20,8 +21,8 @@ from airfreight.values import DEFAULTS, Form, Payload, human_bytes, require_labe
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from airfreight._core import Sink
-    from airfreight.values import Options
+    from airfreight._core import Reader
+    from airfreight.values import NewSink, Options
 
 # What polars itself imports when it first writes has to be there too: see `_imports`.
 with contextlib.suppress(ImportError):
@@ -31,6 +32,12 @@ PARQUET = Form("parquet", "application/vnd.apache.parquet")
 ARROW = Form("arrow", "application/vnd.apache.arrow.file")
 
 _PARQUET_MAGIC = b"PAR1"
+#: The length of the footer, before the last four bytes.
+_FOOTER = struct.Struct("<I4x")
+#: From this size on a file is one that is read in parts: smaller ones take one request whole.
+WORTH_PARTS = 1 << 20
+#: Blocks of `Writer.seal_blocks`, as `airfreight.h` has them (kBlockBytes).
+_BLOCK_BYTES = 64 << 10
 #: IPC knows two compressions; the one that is named for Parquet's speed is the faster of them.
 _IPC = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": "uncompressed"}
 
@@ -53,7 +60,9 @@ class PolarsCodec:
         self._to_frame = to_frame
         self._from_frame = from_frame
 
-    def encode(self, value: Any, options: Options = DEFAULTS, _new_sink: Any = None, /) -> Payload:
+    def encode(
+        self, value: Any, options: Options = DEFAULTS, new_sink: NewSink = values.new_sink, /
+    ) -> Payload:
         """Encodes into memory.
 
         polars writes in a thread of its own while this one waits: a sink that waits for the store
@@ -66,20 +75,38 @@ class PolarsCodec:
             raise TypeError(f"value: {type(value)!r} only looks like a {self.TYPE}")
         frame = self._to_frame(value)
         form = _form(frame, options)
-        sink = values.new_sink()
-        _write(frame, form, sink, options)
+        file = io.BytesIO()
+        _write(frame, form, file, options)
         columns = [(name, str(dtype)) for name, dtype in frame.schema.items()]
         return Payload(
-            body=sink,
+            body=_body(file.getbuffer(), form, new_sink),
             rows=frame.height,
             columns=columns if self._class is not pl.Series else (),
-            summary=_summary(self.TYPE, frame, sink.tell(), form),
+            summary=_summary(self.TYPE, frame, file.tell(), form),
             form=form,
         )
 
     def decode(self, data: memoryview) -> Any:
         """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
         return self._from_frame(_read(data))
+
+
+def _body(data: memoryview, form: Form, new_sink: NewSink) -> Any:
+    """What is sent of a file: one of Parquet can be read in parts.
+
+    Before its footer, where no reader of Parquet looks, lie the checksums of what comes before.
+    """
+    if form is not PARQUET or len(data) < WORTH_PARTS:
+        return [data]
+    sink: Any = new_sink(form)
+    if not hasattr(sink, "seal_blocks"):
+        return [data]
+    (footer,) = _FOOTER.unpack_from(data, len(data) - _FOOTER.size)
+    end = len(data) - _FOOTER.size - footer
+    sink.write(data[:end])
+    sink.write(sink.seal_blocks())
+    sink.write(data[end:])
+    return sink
 
 
 class FrameCodec(PolarsCodec):
@@ -95,10 +122,40 @@ class FrameCodec(PolarsCodec):
         schema = pl.read_parquet_schema if _is_parquet(data) else pl.read_ipc_schema
         return self._from_frame(_read(data, _names(list(schema(source)), columns)))
 
+    def read_columns(self, reader: Reader, columns: Sequence[Any]) -> Any:
+        """As `decode_columns`, of an object of which only what is needed is read.
+
+        Without pyarrow, which tells where columns lie, that is all of it.
+        """
+        end, tail = reader.tail_offset, reader.read_tail()
+        blocks = 4 * -(-end // _BLOCK_BYTES)
+        reader.set_blocks(bytes(tail[:blocks]))
+        names = list(pl.read_parquet_schema(io.BytesIO(tail)))
+        wanted = _names(names, columns)
+        # (Some of the file's memory is never written to.)
+        data = bytearray(reader.size)
+        data[end:] = tail
+        data[: len(_PARQUET_MAGIC)] = _PARQUET_MAGIC
+        ranges = _ranges(tail, [names.index(name) for name in wanted], end)
+        for (start, length), view in zip(ranges, reader.read(ranges), strict=True):
+            data[start : start + length] = view
+        return self._from_frame(_read(memoryview(data), wanted))
+
     def select(self, value: Any, columns: Sequence[Any]) -> Any:
         """As `decode_columns`, of a value that is here."""
         frame = self._to_frame(value)
         return self._from_frame(frame.select(_names(frame.columns, columns)))
+
+
+def _ranges(tail: memoryview, positions: Sequence[int], end: int) -> list[tuple[int, int]]:
+    """Offset and length of what columns need of a Parquet file."""
+    try:
+        from airfreight.values import _parquet
+    except ImportError:
+        return [(0, end)]
+    metadata = _parquet.metadata_of(tail)
+    leaves = _parquet.leaf_numbers(metadata.schema.to_arrow_schema(), positions)
+    return [(start, stop - start) for start, stop in _parquet.extents(metadata, leaves)]
 
 
 def _names(names: list[str], columns: Sequence[Any]) -> list[str]:
@@ -118,7 +175,9 @@ def _is_parquet(data: memoryview) -> bool:
 def _read(data: memoryview, columns: list[str] | None = None) -> pl.DataFrame:
     source = io.BytesIO(data)
     if columns == []:
-        return _read(data).select([])
+        # (In the part of a file that is there when no column is asked for, there is none.)
+        schema = pl.read_parquet_schema(source) if _is_parquet(data) else pl.read_ipc_schema(source)
+        return pl.DataFrame(schema=schema).select([])
     frame = (
         pl.read_parquet(source, columns=columns)
         if _is_parquet(data)
@@ -180,7 +239,7 @@ def _dtypes(dtype: Any) -> Iterator[Any]:
         yield from _dtypes(dtype.inner)
 
 
-def _write(frame: pl.DataFrame, form: Form, sink: Sink, options: Options) -> None:
+def _write(frame: pl.DataFrame, form: Form, sink: Any, options: Options) -> None:
     target: Any = sink
     if form is PARQUET:
         kind: Any = "uncompressed" if options.compression == "none" else options.compression
