@@ -118,7 +118,7 @@ def lands(fields: dict[str, Any]) -> bool:
 def read_whole(core: Freight, fields: dict[str, Any], text: str, unleaf: Any) -> Any:
     """The value of an object of which `lands` says that it has Files in it."""
     with loading:
-        from airfreight.values import bundle
+        bundle: Any = values.for_type("bundle")
 
     return read(core, fields, text, lambda reader: bundle.read(reader, unleaf))
 

@@ -110,7 +110,8 @@ def test_what_was_pushed_is_not_read_where_that_is_not_allowed(box: Box, where: 
     }[where]
     row = box.fields(stored(box.push(value)))
     box.set(pickle=None)
-    part: list[Any] = {"bundle": ["model"], "mappable": [0]}.get(where, [])
+    parts: dict[str, list[Any]] = {"bundle": ["model"], "mappable": [0]}
+    part = parts.get(where, [])
     reads = [
         lambda: box.pull(row)[0] if where == "mappable" else box.pull(row),
         lambda: airfreight.get(row, *part),
