@@ -84,8 +84,12 @@ def check_metadata(archive: zipfile.ZipFile, names: list[str]) -> list[str]:
     if wheel_file["Root-Is-Purelib"] != "false":
         findings.append("is marked as pure Python")
     entry_points = f"{info}/entry_points.txt"
-    if entry_points not in names or b"[apache_airflow_provider]" not in archive.read(entry_points):
-        findings.append("has no entry point apache_airflow_provider: Airflow would not know it")
+    said = archive.read(entry_points) if entry_points in names else b""
+    findings += [
+        f"has no entry point {group}: Airflow would not know it"
+        for group in ("apache_airflow_provider", "airflow.policy")
+        if f"[{group}]".encode() not in said
+    ]
     return findings
 
 

@@ -556,8 +556,9 @@ class Lines(logging.Handler):
 
 
 @pytest.fixture
-def lines() -> Iterator[Lines]:
-    """What tasks log of their pushes."""
+def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[Lines]:
+    """What a task logs of its pushes."""
+    monkeypatch.setenv("AIRFLOW_CTX_TASK_ID", "extract")
     logger = logging.getLogger("airflow.task.airfreight")
     handler = Lines()
     before = logger.level
@@ -587,6 +588,14 @@ def test_a_push_by_a_backend_that_only_reads_is_one_line(box: Box, lines: Lines)
     box.set(threshold=-1)
     box.push([1, 2])
     assert lines.said == ["XCom 'return_value': list, stays in its row"]
+
+
+def test_a_push_outside_of_a_task_is_no_line(
+    box: Box, lines: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AIRFLOW_CTX_TASK_ID")
+    box.push({"a": 1})
+    assert lines.said == []
 
 
 def test_what_is_refused_is_no_line(box: Box, lines: Lines) -> None:

@@ -53,7 +53,7 @@ def demo(arguments: argparse.Namespace) -> int:
 
 def bench(arguments: argparse.Namespace) -> int:
     """Measure against the peers."""
-    installing.apt(["build", "bench"])
+    installing.apt(["build", "bench", "demo"])  # (PostgreSQL for the Airflow of `tasks`.)
     installing.tools_venv()
     installing.versitygw()
     wheel = build.wheel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from airfreight import runtime, task, values
@@ -184,7 +185,8 @@ def _refer(reference: str, value: Any, address: Address) -> Any:
 
 def _tell(value: Any, size: int | None, where: str, address: Address) -> None:
     """One line of the task's log for each push, which holds nothing of the value."""
-    if _task_log.isEnabledFor(logging.INFO):
+    # Airflow exports it where a task runs; elsewhere the logger of tasks may write to a terminal.
+    if "AIRFLOW_CTX_TASK_ID" in os.environ and _task_log.isEnabledFor(logging.INFO):
         cls = type(value)
         module = "" if cls.__module__ == "builtins" else f"{cls.__module__}."
         amount = "" if size is None else f"{human_bytes(size)}, "
