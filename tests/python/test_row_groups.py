@@ -20,6 +20,8 @@ from airfreight.values import Options, _parquet, pandas_
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+pytestmark = pytest.mark.skipif(not _parquet._JOINS, reason="this pyarrow's files can't be joined")
+
 COMPRESSIONS = ("snappy", "zstd", "lz4", "none")
 
 

@@ -36,6 +36,9 @@ WORTH_PARTS = 1 << 20
 _PAGE_CHECKSUMS = int(pa.__version__.partition(".")[0]) >= 15
 #: Whether entries can come when all else is written: since pyarrow 16.
 _LATE_ENTRIES = hasattr(pq.ParquetWriter, "add_key_value_metadata")
+#: Whether files can be joined: before 18 pyarrow puts a copy of a chunk's metadata behind its
+#: pages, whose offsets are those in the file that it wrote.
+_JOINS = int(pa.__version__.partition(".")[0]) >= 18
 
 #: Arrow memory of one row group: large enough that Parquet's per-chunk costs vanish, small enough
 #: that a few more of it do not show beside the frame.
@@ -122,7 +125,7 @@ def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
 
 
 def _threads(table: Table, group: int) -> int:
-    if table.rows <= group or not len(table.schema) or not _LATE_ENTRIES:
+    if table.rows <= group or not len(table.schema) or not _JOINS:
         return 1
     with loading:
         from airfreight import _core
