@@ -33,6 +33,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     AIRFREIGHT_FUZZ_CHECK(parsed->tail->offset <= parsed->size_bytes);
     AIRFREIGHT_FUZZ_CHECK(parsed->tail->digest.starts_with("crc32c:"));
   }
+  // What is for people is cut, never made up.
+  AIRFREIGHT_FUZZ_CHECK(again->columns.size() <= parsed->columns.size());
+  AIRFREIGHT_FUZZ_CHECK(again->nulls.empty() || again->nulls.size() == again->columns.size());
+  AIRFREIGHT_FUZZ_CHECK(again->preview.size() <= parsed->preview.size());
   AIRFREIGHT_FUZZ_CHECK(again->ToJson().value_or("") == *json);
   return 0;
 }

@@ -56,7 +56,8 @@ class Client(clients.Client):
 
     def put_many(self, objects: Sequence[tuple[str, bytes]]) -> list[Any]:
         """One call."""
-        info = ("bytes", "bin", "application/octet-stream", None, "", [])
+        told = (None, "", [], [], False, [])
+        info = ("bytes", "bin", "application/octet-stream", told)
         return _unless_failed(
             self._freight.put_many(
                 [(self._coordinate(name), [data], info, (0, 0)) for name, data in objects]

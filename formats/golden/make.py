@@ -177,7 +177,9 @@ def reference(c: Fields, extension: str, **changes: object) -> Fields:
         "etag": '"9b2cf535f27731c974343645a3985328"',
         "summary": None,
         "columns": None,
+        "nulls": None,
         "columns_cut": None,
+        "preview": None,
         "written": "2026-01-01T00:03:11Z",
         "write": "7f3c0123456789abcdef0123456789ab",
         "owner": None,
@@ -234,6 +236,13 @@ def references() -> dict[str, str]:
             digest="sha256:" + hashlib.sha256(b"airfreight").hexdigest(), sig="k1:" + "5a" * 32,
         ),
         "hostile_names": reference(hostile, "json", _xcom_type="json"),
+        "frame_with_nulls_and_preview": reference(
+            coordinate(), "parquet", rows=200, columns_cut=True,
+            summary="DataFrame 200 × 65: id int64, größe float64, … 63 more · 29.2 MB parquet",
+            columns=[["id", "int64"], ["größe", "float64"], ["api_key", "str"]],
+            nulls=[0, 17, -1],
+            preview=[["1", "0.5", "***"], ["2", "NaN", "***"], ["\\x00 🚢", "\\ud800"], []],
+        ),
         "frame_with_tail": reference(
             coordinate(), "parquet", rows=1000000, tail=[29213000, "crc32c:00c0ffee"],
             summary="DataFrame 1,000,000 × 2 · 29.2 MB parquet",
@@ -257,6 +266,10 @@ def references() -> dict[str, str]:
         "tail_beyond_the_end": (
             "Invalid",
             compact(frame).replace('"etag"', '"tail":[29213842,"crc32c:00c0ffee"],"etag"'),
+        ),
+        "nulls_of_other_columns": (
+            "Invalid",
+            compact(frame).replace('"written"', '"nulls":[0],"written"'),
         ),
         "fraction": ("Invalid", compact(frame).replace("29213841", "29213841.5")),
         "inline_document": (

@@ -26,7 +26,10 @@ struct ValueInfo {
   std::string content_type = "application/octet-stream";
   std::optional<int64_t> rows;
   std::string summary;
-  std::vector<std::pair<std::string, std::string>> columns;
+  std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)
+  std::vector<int64_t> nulls;  ///< Of each of `columns`; empty: not known. As in Reference.
+  bool columns_cut = false;    ///< There are more columns than `columns` tells.
+  std::vector<std::vector<std::string>> preview;  ///< The cells of the first rows, as texts.
 };
 
 /// Who pushes. Orders the writers of one coordinate (see `formats/reference.md`, "Attempts").

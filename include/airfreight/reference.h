@@ -17,8 +17,9 @@ namespace airfreight {
 
 /// The version that is written, the field `_airfreight`. A reader refuses a higher one.
 inline constexpr int64_t kReferenceVersion = 1;
-/// What a reference may take in the row, as compact UTF-8 JSON. `columns`, then `summary`, are cut
-/// to fit; only names that alone exceed it (a coordinate of thousands of characters) may go above.
+/// What a reference may take in the row, as compact UTF-8 JSON. `preview`, then `columns`, then
+/// `summary`, are cut to fit; only names that alone exceed it (a coordinate of thousands of
+/// characters) may go above.
 inline constexpr size_t kMaxReferenceBytes = 4096;
 
 /// \brief A parsed reference. Plain data; a parsed one is well-formed but not yet trusted: only
@@ -42,16 +43,21 @@ struct Reference {
   std::string etag;     ///< The store's version at the time of writing; a hint.
   std::string summary;  ///< One line for people.
   std::vector<std::pair<std::string, std::string>> columns;  ///< (label, dtype)
+  /// For each of `columns`, how many of its cells are null; -1 where that is not known. Empty: of
+  /// none of them it is.
+  std::vector<int64_t> nulls;
   bool columns_cut = false;  ///< `columns` lists only the first ones.
-  std::string written;       ///< UTC, "2026-01-01T00:03:11Z".
-  std::string write;         ///< The write id that the object's metadata carries: 32 hex digits.
-  std::string owner;         ///< The deployment that wrote it; empty when it has no id.
-  std::string signature;     ///< "<key id>:<hex>"; empty when unsigned.
+  /// The first rows, each as the texts of its first cells. Only where the settings ask for it.
+  std::vector<std::vector<std::string>> preview;
+  std::string written;    ///< UTC, "2026-01-01T00:03:11Z".
+  std::string write;      ///< The write id that the object's metadata carries: 32 hex digits.
+  std::string owner;      ///< The deployment that wrote it; empty when it has no id.
+  std::string signature;  ///< "<key id>:<hex>"; empty when unsigned.
 
-  /// The compact JSON that goes into the row, with `columns` and `summary` cut to
-  /// kMaxReferenceBytes. ASCII only: labels are escaped, so that any database keeps them. Invalid
-  /// when a field holds what JSON text in a database cannot (NUL, broken UTF-8 outside labels);
-  /// TooLarge when names alone take more than Parse reads (64 KiB).
+  /// The compact JSON that goes into the row, with `preview`, `columns` and `summary` cut to
+  /// kMaxReferenceBytes. ASCII only: labels and cells are escaped, so that any database keeps them.
+  /// Invalid when a field holds what JSON text in a database cannot (NUL, broken UTF-8 outside of
+  /// what is for people); TooLarge when names alone take more than Parse reads (64 KiB).
   Result<std::string> ToJson() const;
 
   /// Parses what the row holds, whatever a database did to it (key order, spacing, number form).

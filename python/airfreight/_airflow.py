@@ -140,6 +140,26 @@ def _number(section: str, option: str, default: int) -> int:
     return number if number > 0 else default
 
 
+#: Names that Airflow masks in its logs (`DEFAULT_SENSITIVE_FIELDS` of its secrets_masker), as any
+#: release that is supported has them.
+_SENSITIVE = frozenset(
+    (
+        *("access_key", "access_token", "api_key", "apikey", "auth_header", "authorization"),
+        *("bearer", "connection_string", "dsn", "keyfile_dict", "passphrase", "passwd", "password"),
+        *("private_key", "proxies", "proxy", "proxy_password", "secret", "service_account"),
+        *("service_key", "token", "webhook_url"),
+    )
+)
+
+
+def sensitive_names() -> frozenset[str]:
+    """Parts of names whose values are secrets: Airflow's, and `[core] sensitive_var_conn_names`."""
+    text = os.environ.get("AIRFLOW__CORE__SENSITIVE_VAR_CONN_NAMES")
+    if text is None:
+        text = file_options("core").get("sensitive_var_conn_names", "")
+    return _SENSITIVE | {name for part in text.split(",") if (name := part.strip().lower())}
+
+
 def home() -> str:
     """AIRFLOW_HOME, as Airflow works it out."""
     return _expand(os.environ.get("AIRFLOW_HOME", "~/airflow"))

@@ -80,9 +80,9 @@ class Writer:
         Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.
         """
 
-    def finish(self, *, rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = []) -> str:
+    def finish(self, told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, [])) -> str:
         """
-        Returns the reference as JSON text once the store has confirmed the object.
+        Returns the reference as JSON text once the store has confirmed the object. `told` as for `Freight.put`.
         """
 
     def abandon(self, *, hurry: bool = False) -> None:
@@ -125,14 +125,14 @@ class Freight:
         Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
         """
 
-    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', rows: int | None = None, summary: str = '', columns: Sequence[tuple[str, str]] = [], attempt: int = 0, started_micros: int = 0) -> str:
+    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0) -> str:
         """
-        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text.
+        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of formats/reference.md.
         """
 
-    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, int | None, str, Sequence[tuple[str, str]]], tuple[int, int]]]) -> list[str | BaseException]:
+    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]]], tuple[int, int]]]) -> list[str | BaseException]:
         """
-        Stores (coordinate, body, (type, extension, content_type, rows, summary, columns), (attempt, started_micros)), many at a time; in their order, an exception where there is one.
+        Stores (coordinate, body, (type, extension, content_type, told), (attempt, started_micros)), many at a time; in their order, an exception where there is one.
         """
 
     def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0) -> Writer:

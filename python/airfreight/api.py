@@ -11,6 +11,7 @@ from airfreight import exchange, runtime, task
 from airfreight.errors import Error, InvalidError
 from airfreight.reference import Reference
 from airfreight.values import binary, human_bytes
+from airfreight.values._describe import Told
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -86,7 +87,7 @@ def put_stream(file: Any, name: str | None = None, *, context: Any = None) -> Re
         writer = exchange.open_writer(core, binary, coordinate, address)
         try:
             _copy(file, writer)
-            return writer.finish(summary=f"bytes · {human_bytes(writer.tell())}")
+            return writer.finish(Told(summary=f"bytes · {human_bytes(writer.tell())} bin"))
         except BaseException as error:
             writer.abandon(hurry=not isinstance(error, Exception))
             raise

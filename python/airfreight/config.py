@@ -51,6 +51,9 @@ class Settings:
         deployment_id: goes into references as their owner.
         log_return_values: whether Python tasks log what they return.
         render_whole_arguments: whether Airflow makes text of all of a Python task's arguments.
+        describe: what references tell of values: "full", "schema" or "size".
+        preview_rows: rows of tables that references show.
+        redact: patterns of columns whose cells are not shown there.
         store_settings: per kind of store, the settings that were set, by the core's names.
     """
 
@@ -69,6 +72,9 @@ class Settings:
     deployment_id: str = ""
     log_return_values: bool = False
     render_whole_arguments: bool = False
+    describe: str = "schema"
+    preview_rows: int = 0
+    redact: tuple[str, ...] = ()
     store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
@@ -207,6 +213,9 @@ def _parse(
             deployment_id=values.get("deployment_id", ""),
             log_return_values=_boolean(values.get("log_return_values", "False")),
             render_whole_arguments=_boolean(values.get("render_whole_arguments", "False")),
+            describe=values.get("describe", "schema"),
+            preview_rows=int(values.get("preview_rows", "0")),
+            redact=tuple(filter(None, map(str.strip, values.get("redact", "").split(",")))),
             store_settings=store_settings,
         ),
         [],

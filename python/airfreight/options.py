@@ -15,6 +15,8 @@ _LEAST_SECONDS = 0.001
 _MOST_SECONDS = 7 * 24 * 3600
 #: Beyond, servers answer with 503 rather than with more bytes.
 _MOST_CONNECTIONS = 256
+#: More rows of a preview never fit a reference.
+_MOST_PREVIEW = 100
 #: The core's sizes have 64 bits.
 _MOST_BYTES = 2**63 - 1
 
@@ -208,6 +210,38 @@ OPTIONS: tuple[Option, ...] = (
         "Whether Airflow makes a text of all of an argument that comes from an XCom, of which it "
         "keeps [core] max_templated_field_length characters for the page of rendered templates. "
         "False: of large ones, it makes a text of the first part. The task gets all either way.",
+    ),
+    _option(
+        "describe",
+        "string",
+        "schema",
+        "size",
+        "What rows tell of values in the store, to everybody who may see the task. schema: type, "
+        "size, dtypes, null counts, and the labels of the first 64 columns of a table. full: the "
+        "labels of all columns that fit, the keys of dicts on the way to frames and arrays in a "
+        "value, and categories; they may be data. size: type, counts and bytes, no label.",
+        choices=("full", "schema", "size"),
+    ),
+    _option(
+        "preview_rows",
+        "integer",
+        "0",
+        "3",
+        "Rows of a table that its row shows, as texts of at most 64 characters, as far as 4 KiB "
+        "take them; none under describe = size. Names like password, token or api_key (those that "
+        "Airflow masks in its logs, and [core] sensitive_var_conn_names) and those of redact are "
+        "masked.",
+        minimum=0,
+        maximum=_MOST_PREVIEW,
+    ),
+    _option(
+        "redact",
+        "string",
+        None,
+        "salary, *_iban, customer_*",
+        "Columns, and keys of dicts in cells, that preview_rows shows as ***: names separated by "
+        "commas, in upper or lower case. With *, ? or [...] a pattern of the whole label; without, "
+        "every label that contains it.",
     ),
     _option(
         "file_store_shared",

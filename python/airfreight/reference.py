@@ -105,6 +105,17 @@ class Reference:
         return tuple((str(label), str(dtype)) for label, dtype in self._fields.get("columns", ()))
 
     @property
+    def nulls(self) -> tuple[int | None, ...]:
+        """How many cells of each of `columns` are null; None where that is not known."""
+        counts = self._fields.get("nulls", (-1,) * len(self.columns))
+        return tuple(None if int(count) < 0 else int(count) for count in counts)
+
+    @property
+    def preview(self) -> tuple[tuple[str, ...], ...]:
+        """The first rows, where the setting `preview_rows` asks for them: texts of their cells."""
+        return tuple(tuple(map(str, row)) for row in self._fields.get("preview", ()))
+
+    @property
     def digest(self) -> str:
         """Digest of the object's bytes, "crc32c:…" or "sha256:…"."""
         return str(self._fields.get("digest", ""))

@@ -58,9 +58,8 @@ Coordinate MakeCoordinate(std::string dag, std::string run, std::string task, st
 }
 
 using Segments = std::vector<BytesLike>;
-// Type, extension, content type, rows, summary, columns.
-using InfoFields = std::tuple<std::string, std::string, std::string, std::optional<int64_t>,
-                              std::string, std::vector<std::pair<std::string, std::string>>>;
+// Type, extension, content type, what the row tells.
+using InfoFields = std::tuple<std::string, std::string, std::string, Told>;
 using AttemptFields = std::pair<int64_t, int64_t>;
 using PutItem =
     std::tuple<Coordinate, std::variant<const PySink*, Segments>, InfoFields, AttemptFields>;
@@ -72,9 +71,11 @@ Body BodyOf(const std::variant<const PySink*, Segments>& source) {
   return body;
 }
 
-ValueInfo MakeInfo(const InfoFields& fields) {
-  const auto& [type, extension, content_type, rows, summary, columns] = fields;
-  return {type, extension, content_type, rows, summary, columns};
+ValueInfo MakeInfo(InfoFields fields) {
+  ValueInfo info;
+  std::tie(info.type, info.extension, info.content_type, std::ignore) = fields;
+  Describe(std::get<Told>(std::move(fields)), &info);
+  return info;
 }
 
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
@@ -290,7 +291,9 @@ nb::dict ReferenceFields(const std::string& json) {
   fields["etag"] = reference.etag;
   fields["summary"] = reference.summary;
   fields["columns"] = reference.columns;
+  fields["nulls"] = reference.nulls;
   fields["columns_cut"] = reference.columns_cut;
+  fields["preview"] = reference.preview;
   fields["written"] = reference.written;
   fields["write"] = reference.write;
   fields["owner"] = reference.owner;
@@ -365,9 +368,9 @@ NB_MODULE(_core, module) {
       .def_prop_ro("closed", &PyWriter::closed)
       .def("seal_blocks", &PyWriter::SealBlocks,
            "Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.")
-      .def("finish", &PyWriter::Finish, nb::kw_only(), "rows"_a = nb::none(), "summary"_a = "",
-           "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
-           "Returns the reference as JSON text once the store has confirmed the object.")
+      .def("finish", &PyWriter::Finish, "told"_a = nb::cast(Told{}),
+           "Returns the reference as JSON text once the store has confirmed the object. `told` as "
+           "for `Freight.put`.")
       .def("abandon", &PyWriter::Abandon, nb::kw_only(), "hurry"_a = false,
            "Gives the value up and removes what was sent; in a hurry within half a second.");
 
@@ -411,25 +414,25 @@ NB_MODULE(_core, module) {
           "put",
           [](PyFreight& self, const Coordinate& coordinate,
              const std::variant<const PySink*, Segments>& body, std::string type,
-             std::string extension, std::string content_type, std::optional<int64_t> rows,
-             std::string summary, std::vector<std::pair<std::string, std::string>> columns,
-             int64_t attempt, int64_t started_micros) {
+             std::string extension, std::string content_type, Told told, int64_t attempt,
+             int64_t started_micros) {
             return self.Put(coordinate, BodyOf(body),
-                            {std::move(type), std::move(extension), std::move(content_type), rows,
-                             std::move(summary), std::move(columns)},
+                            MakeInfo({std::move(type), std::move(extension),
+                                      std::move(content_type), std::move(told)}),
                             {attempt, started_micros});
           },
           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
-          "content_type"_a = "application/octet-stream", "rows"_a = nb::none(), "summary"_a = "",
-          "columns"_a = nb::cast(std::vector<std::pair<std::string, std::string>>{}),
+          "content_type"_a = "application/octet-stream", "told"_a = nb::cast(Told{}),
           "attempt"_a = 0, "started_micros"_a = 0,
           "Stores what a Sink gathered, or the bytes of a list of segments; returns the reference "
-          "as JSON text.")
+          "as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of "
+          "formats/reference.md.")
       .def("put_many", &PyFreight::PutMany, "items"_a,
            nb::sig("def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], "
-                   "tuple[str, str, str, int | None, str, Sequence[tuple[str, str]]], "
+                   "tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], "
+                   "Sequence[int], bool, Sequence[Sequence[str]]]], "
                    "tuple[int, int]]]) -> list[str | BaseException]"),
-           "Stores (coordinate, body, (type, extension, content_type, rows, summary, columns), "
+           "Stores (coordinate, body, (type, extension, content_type, told), "
            "(attempt, started_micros)), many at a time; in their order, an exception where there "
            "is one.")
       .def(

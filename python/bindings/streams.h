@@ -24,6 +24,17 @@
 
 namespace airfreight {
 
+// What the row tells of a value: rows, summary, columns, their nulls, whether there are more
+// columns, preview. As `airfreight.values.Told`.
+using Told = std::tuple<std::optional<int64_t>, std::string,
+                        std::vector<std::pair<std::string, std::string>>, std::vector<int64_t>,
+                        bool, std::vector<std::vector<std::string>>>;
+
+inline void Describe(Told told, ValueInfo* info) {
+  std::tie(info->rows, info->summary, info->columns, info->nulls, info->columns_cut,
+           info->preview) = std::move(told);
+}
+
 // Memory that a codec writes into. One thread at a time.
 class PySink {
  public:
@@ -97,11 +108,8 @@ class PyWriter {
     return nb::bytes(table.data(), table.size());
   }
 
-  std::string Finish(std::optional<int64_t> rows, std::string summary,
-                     std::vector<std::pair<std::string, std::string>> columns) {
-    info_.rows = rows;
-    info_.summary = std::move(summary);
-    info_.columns = std::move(columns);
+  std::string Finish(Told told) {
+    Describe(std::move(told), &info_);
     // What was written since is not there.
     if (given_up_) throw nb::value_error("the value was given up");
     closed_ = true;

@@ -86,6 +86,9 @@ TEST_F(FreightTest, ReferenceSaysWhatAndWhereAndByWhom) {
   info.rows = 3;
   info.summary = "DataFrame 3 × 1";
   info.columns = {{"a", "int64"}};
+  info.nulls = {2};
+  info.columns_cut = true;
+  info.preview = {{"1"}};
   const auto reference = Process()->Put(coordinate_, Body("PAR1"), info, {2, kNoon}, {});
   ASSERT_TRUE(IsOk(reference));
   EXPECT_EQ(reference->backend, "memory");
@@ -101,6 +104,9 @@ TEST_F(FreightTest, ReferenceSaysWhatAndWhereAndByWhom) {
   EXPECT_TRUE(reference->digest.starts_with("crc32c:"));
   EXPECT_EQ(reference->columns, info.columns);
   EXPECT_EQ(reference->summary, info.summary);
+  EXPECT_EQ(reference->nulls, info.nulls);
+  EXPECT_TRUE(reference->columns_cut);
+  EXPECT_EQ(reference->preview, info.preview);
   EXPECT_EQ(reference->owner, "prod");
   EXPECT_EQ(reference->write.size(), 32u);
   EXPECT_EQ(reference->written.size(), 20u);

@@ -91,7 +91,9 @@ void ExpectFields(const Reference& r, const Json& fields) {
   EXPECT_EQ(r.etag, TextOr(fields, "etag"));
   EXPECT_EQ(r.summary, TextOr(fields, "summary"));
   EXPECT_EQ(Json(r.columns), fields.value("columns", Json::array()));
+  EXPECT_EQ(Json(r.nulls), fields.value("nulls", Json::array()));
   EXPECT_EQ(r.columns_cut, fields.value("columns_cut", false));
+  EXPECT_EQ(Json(r.preview), fields.value("preview", Json::array()));
   EXPECT_EQ(r.written, TextOr(fields, "written"));
   EXPECT_EQ(r.write, TextOr(fields, "write"));
   EXPECT_EQ(r.owner, TextOr(fields, "owner"));

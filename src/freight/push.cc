@@ -212,6 +212,9 @@ void Push::Describe(const ValueInfo& info) {
   info_.rows = info.rows;
   info_.summary = info.summary;
   info_.columns = info.columns;
+  info_.nulls = info.nulls;
+  info_.columns_cut = info.columns_cut;
+  info_.preview = info.preview;
 }
 
 // The reference to be, but for what the store answers.
@@ -229,6 +232,9 @@ Reference Push::Draft(const ObjectFacts& facts) const {
   reference.tail = facts.tail;
   reference.summary = info_.summary;
   reference.columns = info_.columns;
+  reference.nulls = info_.nulls;
+  reference.columns_cut = info_.columns_cut;
+  reference.preview = info_.preview;
   reference.written = FormatIso8601(UnixSecondsNow());
   reference.write = stamp_.write;
   reference.owner = stamp_.owner;

@@ -77,7 +77,7 @@ class Push {
   bool IsFast() const;
   /// True once for each store: one trial costs every later upload nothing.
   bool TakeTrial() const;
-  /// What a later call knows better: rows, summary, columns.
+  /// What a later call knows better: all that tells of the value.
   void Describe(const ValueInfo& info);
 
   /// Writes the object in order and gives its reference; remembers the write, and takes away what

@@ -45,13 +45,16 @@ constexpr char kTail[] = "tail";
 constexpr char kEtag[] = "etag";
 constexpr char kSummary[] = "summary";
 constexpr char kColumns[] = "columns";
+constexpr char kNulls[] = "nulls";
 constexpr char kColumnsCut[] = "columns_cut";
+constexpr char kPreview[] = "preview";
 constexpr char kWritten[] = "written";
 constexpr char kWrite[] = "write";
 constexpr char kOwner[] = "owner";
 constexpr char kSignature[] = "sig";
 
 constexpr std::string_view kTailForm = "[offset, \"crc32c:<8 hex digits>\"]";
+constexpr std::string_view kNullsForm = "a list of integers of -1 or more, one for each column";
 
 tl::unexpected<Error> Malformed(std::string_view field, std::string_view expected) {
   return Fail(ErrorCode::kInvalid,
@@ -75,8 +78,8 @@ bool IsSignature(std::string_view text) {
   return !hex.empty() && IsLowerHex(hex, hex.size());
 }
 
-// What both directions hold to, so that whatever is written can be read. `columns` and `summary`
-// are for people only, and are made visible text in both directions instead.
+// What both directions hold to, so that whatever is written can be read. `summary`, `columns` and
+// `preview` are for people only, and are made visible text in both directions instead.
 Status CheckFields(const Reference& r) {
   constexpr std::string_view kText = "Unicode text without NUL";
   constexpr std::string_view kSomeText = "Unicode text without NUL, and not empty";
@@ -103,6 +106,11 @@ Status CheckFields(const Reference& r) {
   if (r.tail) {
     if (r.tail->offset > r.size_bytes) return Malformed(kTail, "within the object");
     if (DigestKindOf(r.tail->digest) != DigestKind::kCrc32c) return Malformed(kTail, kTailForm);
+  }
+  if (!r.nulls.empty() &&
+      (r.nulls.size() != r.columns.size() ||
+       std::any_of(r.nulls.begin(), r.nulls.end(), [](int64_t count) { return count < -1; }))) {
+    return Malformed(kNulls, kNullsForm);
   }
   if (!ParseIso8601(r.written)) return Malformed(kWritten, "a UTC time, as 2026-01-01T00:03:11Z");
   if (!IsLowerHex(r.write, 32)) return Malformed(kWrite, "32 hexadecimal digits");
@@ -171,6 +179,38 @@ std::string CutToFit(const std::string& text, size_t room) {
 // What `,"name":` takes in front of a value.
 size_t NameCost(std::string_view name) { return name.size() + 4; }
 
+/// A field that is a list, of which items are taken off the end until it fits.
+class CuttableList {
+ public:
+  explicit CuttableList(std::string_view name) : name_(name) {}
+  void Add(std::string item) {
+    cost_ += item.size() + 1;
+    items_.push_back(std::move(item));
+  }
+  void Pop() {
+    cost_ -= items_.back().size() + 1;
+    items_.pop_back();
+  }
+  bool empty() const { return items_.empty(); }
+  /// Bytes of the whole field; 0 when it is left out, because it is empty.
+  size_t cost() const { return items_.empty() ? 0 : cost_; }
+  void WriteTo(ObjectWriter* out) const {
+    if (!items_.empty()) out->Json(name_, fmt::format("[{}]", fmt::join(items_, ",")));
+  }
+
+ private:
+  std::string_view name_;
+  std::vector<std::string> items_;
+  size_t cost_ = NameCost(name_) + 1;  // "[" and, for each item, "," or the last "]".
+};
+
+std::string TextList(const std::vector<std::string>& texts) {
+  std::vector<std::string> quoted;
+  quoted.reserve(texts.size());
+  for (const std::string& text : texts) quoted.push_back(QuotedAscii(VisibleText(text)));
+  return fmt::format("[{}]", fmt::join(quoted, ","));
+}
+
 }  // namespace
 
 Result<std::string> Reference::ToJson() const {
@@ -218,36 +258,39 @@ Result<std::string> Reference::ToJson() const {
   size_t room = kMaxReferenceBytes > fixed ? kMaxReferenceBytes - fixed : 0;
   const auto take = [&room](size_t bytes) { room -= std::min(room, bytes); };
 
-  // The summary is promised its room first, as columns are cut before it is.
+  // The summary is promised its room first: the other two are cut before it is.
   std::string shown = VisibleText(summary);
-  const size_t flag_cost = NameCost(kColumnsCut) + std::string_view("true").size();
-  size_t summary_cost = shown.empty() ? 0 : NameCost(kSummary) + QuotedAscii(shown).size();
+  const size_t summary_cost = shown.empty() ? 0 : NameCost(kSummary) + QuotedAscii(shown).size();
 
-  std::vector<std::string> pairs;
-  size_t columns_cost = NameCost(kColumns) + 1;  // "[" and, for each pair, "," or the last "]".
-  for (const auto& [label, dtype] : columns) {
-    pairs.push_back(
-        fmt::format("[{},{}]", QuotedAscii(VisibleText(label)), QuotedAscii(VisibleText(dtype))));
-    columns_cost += pairs.back().size() + 1;
-  }
+  CuttableList pairs(kColumns);
+  CuttableList counts(kNulls);
+  CuttableList cells(kPreview);
+  for (const auto& [label, dtype] : columns) pairs.Add(TextList({label, dtype}));
+  for (const int64_t count : nulls) counts.Add(fmt::format("{}", count));
+  for (const std::vector<std::string>& row : preview) cells.Add(TextList(row));
+
   bool cut = columns_cut;
-  if (!pairs.empty() && summary_cost + columns_cost + (cut ? flag_cost : 0) > room) {
+  const auto fits = [&] {
+    const size_t flag = cut ? NameCost(kColumnsCut) + std::string_view("true").size() : 0;
+    return summary_cost + pairs.cost() + counts.cost() + cells.cost() + flag <= room;
+  };
+  while (!fits() && !cells.empty()) cells.Pop();
+  while (!fits() && !pairs.empty()) {
     cut = true;
-    while (!pairs.empty() && summary_cost + columns_cost + flag_cost > room) {
-      columns_cost -= pairs.back().size() + 1;
-      pairs.pop_back();
-    }
+    pairs.Pop();
+    if (!counts.empty()) counts.Pop();
   }
-  if (cut) take(flag_cost);
-  if (!pairs.empty()) take(columns_cost);
-  if (summary_cost > room) {
+  if (!fits()) {
+    take(cut ? NameCost(kColumnsCut) + std::string_view("true").size() : 0);
     take(NameCost(kSummary));
     shown = CutToFit(shown, room);
   }
 
-  if (!shown.empty()) head.Text(kSummary, shown);
-  if (!pairs.empty()) head.Json(kColumns, fmt::format("[{}]", fmt::join(pairs, ",")));
+  head.TextUnlessEmpty(kSummary, shown);
+  pairs.WriteTo(&head);
+  counts.WriteTo(&head);
   if (cut) head.Json(kColumnsCut, "true");
+  cells.WriteTo(&head);
   std::string json = fmt::format("{{{},{}}}", head.members(), ending.members());
   if (json.size() > kMaxParsedBytes) {
     return Fail(
@@ -263,14 +306,21 @@ Result<std::string> Reference::ToJson() const {
 
 namespace {
 
+/// An item of a list that is a member of a reference.
+struct Item {
+  enum class Kind { kOther, kText, kInteger, kTexts };
+  Kind kind = Kind::kOther;
+  int64_t integer = 0;
+  std::vector<std::string> texts;  // One, or those of a list of nothing else.
+};
+
 /// The members of a JSON object, as far as a reference has use for them.
 struct Value {
-  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kPairs, kIntegerAndText };
+  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kList };
   Kind kind = Kind::kOther;
   std::string text;
   int64_t integer = 0;
-  size_t scalars = 0;  // Members of the array, while it may be one of an integer and a text.
-  std::vector<std::vector<std::string>> columns;
+  std::vector<Item> items;
 };
 using Members = std::map<std::string, Value, std::less<>>;
 
@@ -283,46 +333,38 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   explicit MemberReader(Members* members) : members_(members) {}
   std::string_view complaint() const { return complaint_; }
 
-  bool null() override { return Scalar({}); }
+  bool null() override { return Other(Value::Kind::kOther); }
   bool boolean(bool value) override {
-    Value member;
-    member.kind = value ? Value::Kind::kTrue : Value::Kind::kFalse;
-    return Scalar(std::move(member));
+    return Other(value ? Value::Kind::kTrue : Value::Kind::kFalse);
   }
   bool number_integer(number_integer_t value) override { return Integer(value); }
   bool number_unsigned(number_unsigned_t value) override {
-    if (value > static_cast<uint64_t>(INT64_MAX)) return Scalar({});
+    if (value > static_cast<uint64_t>(INT64_MAX)) return Other(Value::Kind::kOther);
     return Integer(static_cast<int64_t>(value));
   }
   bool number_float(number_float_t /*value*/, const string_t& text) override {
     const std::optional<int64_t> exact = ExactInteger(text);
-    return exact ? Integer(*exact) : Scalar({});
+    return exact ? Integer(*exact) : Other(Value::Kind::kOther);
   }
   bool string(string_t& text) override {
-    if (depth_ == 3 && columns_ != nullptr) {
-      columns_->columns.back().push_back(std::move(text));
-      return true;
+    if (!IsInside()) return false;
+    if (depth_ == 1) {
+      current_->kind = Value::Kind::kText;
+      current_->text = std::move(text);
+    } else if (depth_ == 2 && IsList()) {
+      current_->items.push_back({Item::Kind::kText, 0, {}});
+      current_->items.back().texts.push_back(std::move(text));
+    } else if (depth_ == 3 && IsList() && current_->items.back().kind == Item::Kind::kTexts) {
+      current_->items.back().texts.push_back(std::move(text));
     }
-    if (depth_ == 2 && tail_ != nullptr && tail_->scalars == 1) {
-      tail_->text = std::move(text);
-      tail_->kind = Value::Kind::kIntegerAndText;
-      ++tail_->scalars;
-      columns_ = nullptr;
-      return true;
-    }
-    Value member;
-    member.kind = Value::Kind::kText;
-    member.text = std::move(text);
-    return Scalar(std::move(member));
+    return true;
   }
   bool binary(binary_t& /*value*/) override { return false; }  // Not in JSON.
 
   bool start_object(std::size_t /*size*/) override {
-    if (depth_ == 0) {
-      ++depth_;
-      return true;
-    }
-    return Open(false);
+    if (depth_ > 0) Spoil();
+    ++depth_;
+    return true;
   }
   bool key(string_t& name) override {
     if (depth_ != 1) return true;
@@ -332,7 +374,18 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
     return fresh;
   }
   bool end_object() override { return Close(); }
-  bool start_array(std::size_t /*size*/) override { return Open(true); }
+  bool start_array(std::size_t /*size*/) override {
+    if (!IsInside()) return false;
+    if (depth_ == 1) {
+      current_->kind = Value::Kind::kList;
+    } else if (depth_ == 2 && IsList()) {
+      current_->items.push_back({Item::Kind::kTexts, 0, {}});
+    } else {
+      Spoil();
+    }
+    ++depth_;
+    return true;
+  }
   bool end_array() override { return Close(); }
   bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
                    const nlohmann::detail::exception& /*error*/) override {
@@ -341,73 +394,53 @@ class MemberReader : public nlohmann::json_sax<nlohmann::json> {
   }
 
  private:
-  bool Scalar(Value value) {
-    if (depth_ == 0) {
-      complaint_ = "not a JSON object";
-      return false;
-    }
-    if (depth_ == 1) {
-      *current_ = std::move(value);
-    } else {
-      SpoilColumns();
-    }
-    return true;
+  bool IsInside() {
+    if (depth_ == 0) complaint_ = "not a JSON object";
+    return depth_ > 0;
   }
+  // Whether the member that is being read is a list. What nests otherwise, or deeper, belongs to a
+  // field that a later release has added, and is passed over.
+  bool IsList() const { return current_->kind == Value::Kind::kList; }
+
   bool Integer(int64_t integer) {
-    if (depth_ == 2 && tail_ != nullptr && tail_->scalars == 0) {
-      tail_->integer = integer;
-      tail_->kind = Value::Kind::kOther;  // Not yet anything.
-      ++tail_->scalars;
-      columns_ = nullptr;
+    if (depth_ == 1) {
+      current_->kind = Value::Kind::kInteger;
+      current_->integer = integer;
       return true;
     }
-    Value member;
-    member.kind = Value::Kind::kInteger;
-    member.integer = integer;
-    return Scalar(std::move(member));
+    if (depth_ == 2 && IsList()) {
+      current_->items.push_back({Item::Kind::kInteger, integer, {}});
+      return true;
+    }
+    return Other(Value::Kind::kOther);
   }
-  // An array at depth 1 may be the columns, one at depth 2 then a pair of texts; anything else that
-  // nests belongs to a field that a later release has added, and is passed over.
-  bool Open(bool array) {
-    if (depth_ == 0) {
-      complaint_ = "not a JSON object";
-      return false;
-    }
+  // A value of no use: `kind` is what it is as a member.
+  bool Other(Value::Kind kind) {
+    if (!IsInside()) return false;
     if (depth_ == 1) {
-      *current_ = {};
-      if (array) {
-        current_->kind = Value::Kind::kPairs;
-        columns_ = current_;
-        tail_ = current_;
-      }
-    } else if (depth_ == 2 && array && columns_ != nullptr) {
-      tail_ = nullptr;
-      columns_->columns.emplace_back();
+      current_->kind = kind;
     } else {
-      SpoilColumns();
+      Spoil();
     }
-    ++depth_;
     return true;
+  }
+  // Something that no list of ours holds.
+  void Spoil() {
+    if (depth_ == 1) {
+      current_->kind = Value::Kind::kOther;
+    } else if (depth_ == 2 && IsList()) {
+      current_->items.emplace_back();
+    } else if (IsList()) {
+      current_->items.back() = {};
+    }
   }
   bool Close() {
     --depth_;
-    if (depth_ == 1) {
-      columns_ = nullptr;
-      tail_ = nullptr;
-    }
     return true;
-  }
-  void SpoilColumns() {
-    if (tail_ != nullptr) *tail_ = {};
-    if (columns_ != nullptr) *columns_ = {};
-    tail_ = nullptr;
-    columns_ = nullptr;
   }
 
   Members* members_;
   Value* current_ = nullptr;  // The member at depth 1 that is being read.
-  Value* columns_ = nullptr;  // The same, while it looks like columns,
-  Value* tail_ = nullptr;     // and while it looks like an integer and a text.
   size_t depth_ = 0;
   std::string_view complaint_;
 };
@@ -436,26 +469,44 @@ class FieldReader {
     return kind == Value::Kind::kTrue;
   }
   std::vector<std::pair<std::string, std::string>> OptionalColumns(std::string_view name) {
-    std::vector<std::pair<std::string, std::string>> columns;
-    if (!Has(name)) return columns;
     constexpr std::string_view kExpected = "a list of pairs of texts";
-    Value* value = Required(name, Value::Kind::kPairs, kExpected);
-    if (value == nullptr) return columns;
-    for (std::vector<std::string>& pair : value->columns) {
-      if (pair.size() != 2) {
+    std::vector<std::pair<std::string, std::string>> columns;
+    for (const Item& item : OptionalList(name, kExpected)) {
+      if (item.kind != Item::Kind::kTexts || item.texts.size() != 2) {
         Wrong(name, kExpected);
-        return columns;
+        return {};
       }
-      columns.emplace_back(VisibleText(pair[0]), VisibleText(pair[1]));
+      columns.emplace_back(VisibleText(item.texts[0]), VisibleText(item.texts[1]));
     }
     return columns;
   }
+  std::vector<std::vector<std::string>> OptionalTexts(std::string_view name) {
+    constexpr std::string_view kExpected = "a list of lists of texts";
+    std::vector<std::vector<std::string>> rows;
+    for (const Item& item : OptionalList(name, kExpected)) {
+      if (item.kind != Item::Kind::kTexts) Wrong(name, kExpected);
+      rows.emplace_back();
+      for (const std::string& text : item.texts) rows.back().push_back(VisibleText(text));
+    }
+    return rows;
+  }
+  std::vector<int64_t> OptionalIntegers(std::string_view name, std::string_view expected) {
+    std::vector<int64_t> integers;
+    for (const Item& item : OptionalList(name, expected)) {
+      if (item.kind != Item::Kind::kInteger) Wrong(name, expected);
+      integers.push_back(item.integer);
+    }
+    return integers;
+  }
   std::optional<Reference::Tail> OptionalTail(std::string_view name) {
     if (!Has(name)) return std::nullopt;
-    Value* value = Required(name, Value::Kind::kIntegerAndText, kTailForm);
-    if (value == nullptr) return std::nullopt;
-    if (value->integer < 0) Wrong(name, kTailForm);
-    return Reference::Tail{static_cast<uint64_t>(value->integer), std::move(value->text)};
+    const std::vector<Item>& items = OptionalList(name, kTailForm);
+    if (items.size() != 2 || items[0].kind != Item::Kind::kInteger || items[0].integer < 0 ||
+        items[1].kind != Item::Kind::kText) {
+      Wrong(name, kTailForm);
+      return std::nullopt;
+    }
+    return Reference::Tail{static_cast<uint64_t>(items[0].integer), items[1].texts[0]};
   }
   void Wrong(std::string_view name, std::string_view expected) {
     if (status_) status_ = Malformed(name, expected);
@@ -468,6 +519,13 @@ class FieldReader {
     if (entry != members_->end() && entry->second.kind == kind) return &entry->second;
     Wrong(name, entry == members_->end() ? fmt::format("there ({})", expected) : expected);
     return nullptr;
+  }
+
+  const std::vector<Item>& OptionalList(std::string_view name, std::string_view expected) {
+    static const std::vector<Item> kNone;
+    if (!Has(name)) return kNone;
+    const Value* value = Required(name, Value::Kind::kList, expected);
+    return value == nullptr ? kNone : value->items;
   }
 
   Members* members_;
@@ -543,7 +601,9 @@ Result<Reference> Reference::Parse(std::string_view json) {
   r.etag = fields.OptionalText(kEtag);
   r.summary = VisibleText(fields.OptionalText(kSummary));
   r.columns = fields.OptionalColumns(kColumns);
+  r.nulls = fields.OptionalIntegers(kNulls, kNullsForm);
   r.columns_cut = fields.OptionalBool(kColumnsCut);
+  r.preview = fields.OptionalTexts(kPreview);
   r.written = fields.Text(kWritten);
   r.write = fields.Text(kWrite);
   r.owner = fields.OptionalText(kOwner);

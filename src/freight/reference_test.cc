@@ -102,7 +102,9 @@ void ExpectSame(const Reference& a, const Reference& b) {
   EXPECT_EQ(a.etag, b.etag);
   EXPECT_EQ(a.summary, b.summary);
   EXPECT_EQ(a.columns, b.columns);
+  EXPECT_EQ(a.nulls, b.nulls);
   EXPECT_EQ(a.columns_cut, b.columns_cut);
+  EXPECT_EQ(a.preview, b.preview);
   EXPECT_EQ(a.written, b.written);
   EXPECT_EQ(a.write, b.write);
   EXPECT_EQ(a.owner, b.owner);
@@ -118,8 +120,8 @@ TEST(ReferenceTest, AbsentFieldsAreLeftOutAndComeBackAbsent) {
   r.etag = r.summary = r.owner = r.signature = "";
   r.columns.clear();
   const std::string json = Json(r);
-  for (const char* field :
-       {"attempt", "rows", "etag", "summary", "columns", "columns_cut", "owner", "sig"}) {
+  for (const char* field : {"attempt", "rows", "etag", "summary", "columns", "nulls", "columns_cut",
+                            "preview", "owner", "sig"}) {
     EXPECT_THAT(json, Not(HasSubstr(fmt::format("\"{}\"", field))));
   }
   ExpectSame(Parsed(json), r);
@@ -244,6 +246,91 @@ TEST(ReferenceTest, ColumnsAreCutBeforeTheSummary) {
   EXPECT_EQ(Json(back), json);
 }
 
+TEST(ReferenceTest, NullsAndPreviewStandBehindTheColumns) {
+  Reference r = Example();
+  r.nulls = {0, -1};
+  r.columns_cut = true;
+  r.preview = {{"1", "19.90"}, {"2", "***"}, {}};
+  EXPECT_THAT(Json(r), HasSubstr(R"("columns":[["id","int64"],["price","float64"]],)"
+                                 R"("nulls":[0,-1],"columns_cut":true,)"
+                                 R"("preview":[["1","19.90"],["2","***"],[]],"written":)"));
+  ExpectSame(Parsed(Json(r)), r);
+  Reference expected = Example();
+  expected.nulls = {100, 0};
+  ExpectSame(Parsed(With("nulls", "[ 1E+2 , 0.0 ]")), expected);
+}
+
+TEST(ReferenceTest, NullsOfAnotherFormAreRefused) {
+  for (const char* wrong : {"[0]", "[0,0,0]", "[0,-2]", "[0,\"0\"]", "[0,1.5]", "[0,null]",
+                            "[[0],0]", "[{},0]", "0", "{\"0\":0}"}) {
+    const Error error = ParseError(With("nulls", wrong));
+    EXPECT_EQ(error.code, ErrorCode::kInvalid) << wrong;
+    EXPECT_THAT(error.message, HasSubstr("\"nulls\"")) << wrong;
+  }
+  Reference r = Example();
+  r.nulls = {1};
+  EXPECT_FALSE(r.ToJson());
+}
+
+TEST(ReferenceTest, PreviewOfAnotherFormIsRefused) {
+  for (const char* wrong : {"\"x\"", "[\"x\"]", "[[1]]", "[[\"x\",null]]", "[[\"x\",[\"y\"]]]",
+                            "[[\"x\",{\"y\":\"z\"}]]", "[{\"x\":\"y\"}]", "{\"x\":[\"y\"]}"}) {
+    const Error error = ParseError(With("preview", wrong));
+    EXPECT_EQ(error.code, ErrorCode::kInvalid) << wrong;
+    EXPECT_THAT(error.message, HasSubstr("\"preview\"")) << wrong;
+  }
+}
+
+TEST(ReferenceTest, PreviewThatNoDatabaseKeepsIsShownEscaped) {
+  Reference r = Example();
+  r.preview = {{std::string("a\0b", 3), "\xED\xA0\x80"}};
+  const std::string json = Json(r);
+  EXPECT_THAT(json, HasSubstr(R"("preview":[["a\\x00b","\\xed\\xa0\\x80"]])"));
+  EXPECT_EQ(Json(Parsed(json)), json);
+}
+
+TEST(ReferenceTest, RowsOfThePreviewAreCutBeforeColumns) {
+  Reference r = Example();
+  for (int i = 0; i < 400; ++i) r.preview.push_back({fmt::format("{}", i), "0123456789"});
+  const std::string json = Json(r);
+  EXPECT_LE(json.size(), kMaxReferenceBytes);
+  EXPECT_GT(json.size() + std::string_view(R"(,["100","0123456789"])").size(), kMaxReferenceBytes);
+  const Reference back = Parsed(json);
+  EXPECT_EQ(back.columns, r.columns);
+  EXPECT_FALSE(back.columns_cut);
+  EXPECT_EQ(back.summary, r.summary);
+  ASSERT_GT(back.preview.size(), 50U);
+  EXPECT_TRUE(std::equal(back.preview.begin(), back.preview.end(), r.preview.begin()));
+
+  r.preview = {{std::string(5000, 'x')}};
+  EXPECT_TRUE(Parsed(Json(r)).preview.empty());
+  EXPECT_EQ(Parsed(Json(r)).columns, r.columns);
+}
+
+TEST(ReferenceTest, NullsAreCutWithTheirColumns) {
+  Reference r = Example();
+  for (int i = 0; i < 2000; ++i) r.columns.emplace_back(fmt::format("column_{}", i), "float64");
+  for (size_t i = 0; i < r.columns.size(); ++i) r.nulls.push_back(static_cast<int64_t>(i));
+  r.preview = {{"1"}};
+  const std::string json = Json(r);
+  EXPECT_LE(json.size(), kMaxReferenceBytes);
+  EXPECT_GT(json.size() + std::string_view(R"(,["column_100","float64"],100)").size(),
+            kMaxReferenceBytes);
+  const Reference back = Parsed(json);
+  EXPECT_TRUE(back.columns_cut);
+  EXPECT_TRUE(back.preview.empty());
+  ASSERT_GT(back.columns.size(), 50U);
+  ASSERT_EQ(back.nulls.size(), back.columns.size());
+  EXPECT_EQ(back.nulls.back(), static_cast<int64_t>(back.nulls.size()) - 1);
+  EXPECT_EQ(Json(back), json);
+
+  // So long that not one column is left.
+  r.columns = {{std::string(5000, 'x'), "int64"}};
+  r.nulls = {7};
+  EXPECT_THAT(Json(r), Not(HasSubstr("\"nulls\"")));
+  EXPECT_TRUE(Parsed(Json(r)).columns_cut);
+}
+
 TEST(ReferenceTest, SummaryIsCutAtACharacterAndSaysSo) {
   Reference r = Example();
   r.summary.clear();
@@ -357,7 +444,7 @@ TEST(ReferenceTest, FieldOfTheWrongTypeIsNamed) {
        {"_xcom_backend", "_xcom_type", "_airfreight", "store",   "uri",     "dag",
         "run",           "task",       "map",         "key",     "attempt", "rows",
         "size_bytes",    "digest",     "etag",        "summary", "columns", "columns_cut",
-        "written",       "write",      "owner",       "sig",     "tail"}) {
+        "written",       "write",      "owner",       "sig",     "tail",    "nulls"}) {
     for (const char* wrong : {"null", R"({"a":1})", R"([["a"]])", R"([["a","b"],"c"])",
                               R"([["a",["b"]]])", R"([["a","b",1]])"}) {
       const Error error = ParseError(With(field, wrong));

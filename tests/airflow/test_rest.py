@@ -37,3 +37,7 @@ def test_the_rest_entry_is_the_readable_reference_while_the_store_is_gone(
     assert entry["value"]["_xcom_type"] == kind
     assert entry["value"]["uri"].startswith(store.url)
     assert entry["value"]["summary"]
+    assert entry["value"]["columns"]
+    # numpy has no nulls.
+    nulls = entry["value"].get("nulls", [])
+    assert len(nulls) == (len(entry["value"]["columns"]) if kind == "pandas.DataFrame" else 0)

@@ -181,7 +181,12 @@ def test_many_tiny_arrays_are_no_members(box: Box) -> None:
 
 
 def test_the_row_tells_what_is_inside(box: Box) -> None:
-    fields = box.fields(box.push({"train": frame(5000), "models": [array()]}))
+    value = {"train": frame(5000), "models": [array()]}
+    fields = box.fields(box.push(value))
+    assert fields["columns"] == [["", "pandas.DataFrame"], ["", "numpy.ndarray"]]
+    assert "dict of 2 keys with DataFrame 5,000 × 2, ndarray" in fields["summary"]
+    box.set(describe="full")
+    fields = box.fields(box.push(value))
     assert fields["columns"] == [["train", "pandas.DataFrame"], ["models/0", "numpy.ndarray"]]
     assert "dict of 2 keys with train: DataFrame 5,000 × 2, models/0: ndarray" in fields["summary"]
 
@@ -292,7 +297,7 @@ def denied(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         if len(attempts) > 1:
             return writer
 
-        def finish(**_: Any) -> Any:
+        def finish(*_: Any) -> Any:
             raise airfreight.Error("denied")
 
         return SimpleNamespace(

@@ -43,6 +43,8 @@ WRONG = {
     "compression": ["gzip"],
     "format": ["csv", "feather"],
     "pickle": ["yes", "True", "always"],
+    "describe": ["all", "Full", "none"],
+    "preview_rows": ["-1", "101", "few"],
     "timeout": ["0", "-1", "soon", "nan", "inf", "1e9", "1_0", "+10"],
     "max_object_bytes": ["-1", "1e9", "1_0", "+10", str(10**23)],
     "s3_addressing_style": ["dns"],
@@ -95,6 +97,8 @@ def test_defaults() -> None:
     assert declared["compression"] == parsed.compression
     assert declared["format"] == parsed.format
     assert declared["pickle"] == parsed.pickle == "never"
+    assert declared["describe"] == parsed.describe
+    assert declared["preview_rows"] == str(parsed.preview_rows)
 
 
 def test_store_settings_reach_the_core_under_its_names() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from airfreight._core import Coordinate, Freight, Writer
     from airfreight.exchange.address import Address
     from airfreight.values import Codec, Form, NewSink, bundle
+    from airfreight.values._describe import Told
 
 _T = TypeVar("_T")
 
@@ -167,13 +168,13 @@ def _pack_by_airflow(value: Any, row: Any, address: Address, threshold: int, *, 
     _require(address, value)
     summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
     payload = Payload(body=(text,), summary=summary)
-    reference = put(payload, address.coordinate(), address, SERDE_TYPE, "json", "application/json")
-    return _refer(reference, value, address)
+    names = (SERDE_TYPE, "json", "application/json")
+    return _refer(put(payload, value, address.coordinate(), address, names), value, address)
 
 
 def _offload(codec: Codec, payload: Payload, value: Any, address: Address) -> Any:
-    reference = put(payload, address.coordinate(), address, *_names(codec, payload.form))
-    return _refer(reference, value, address)
+    names = _names(codec, payload.form)
+    return _refer(put(payload, value, address.coordinate(), address, names), value, address)
 
 
 def _refer(reference: str, value: Any, address: Address) -> Any:
@@ -203,7 +204,7 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
     codec, made, payload = _choose(value)
     if payload is None:
         return _write(codec, made, coordinate, address)
-    return put(payload, coordinate, address, *_names(codec, payload.form))
+    return put(payload, value, coordinate, address, _names(codec, payload.form))
 
 
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
@@ -214,12 +215,7 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
         if payload is None:
             payload = _encode(codec, made, values.new_sink)
         attempt = _attempt(address)
-        fields = (
-            *_names(codec, payload.form),
-            payload.rows,
-            payload.summary,
-            list(payload.columns),
-        )
+        fields = (*_names(codec, payload.form), _told(payload, value))
         body: Any = payload.body
         prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
     core = runtime.freight()
@@ -271,10 +267,8 @@ def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -
     try:
         payload = _encode(codec, value, new_sink)
         if not sinks:
-            return put(payload, coordinate, address, *_names(codec, payload.form))
-        return sinks[-1].finish(
-            rows=payload.rows, summary=payload.summary, columns=list(payload.columns)
-        )
+            return put(payload, value, coordinate, address, _names(codec, payload.form))
+        return sinks[-1].finish(_told(payload, value))
     except BaseException as error:
         for sink in sinks:
             sink.abandon(hurry=not isinstance(error, Exception))
@@ -327,7 +321,18 @@ def _options() -> values.Options:
         compression=current.compression,
         format=current.format,
         pickle=current.pickle == "allow",
+        describe=current.describe,
+        preview_rows=current.preview_rows,
+        redact=current.redact,
     )
+
+
+def _told(payload: Payload, value: Any) -> Told:
+    """What the row tells of a value."""
+    with loading:
+        from airfreight.values import _describe
+
+    return _describe.told(payload, value, _options())
 
 
 def _attempt(address: Address) -> task.Attempt:
@@ -344,28 +349,25 @@ def _attempt(address: Address) -> task.Attempt:
 
 def put(
     payload: Payload,
+    value: Any,
     coordinate: Coordinate,
     address: Address,
-    kind: str,
-    extension: str,
-    content_type: str,
+    names: tuple[str, str, str],
 ) -> str:
-    """Writes a payload and returns the reference as JSON text."""
-    return with_core(
-        lambda core: _put(core, payload, coordinate, address, kind, extension, content_type),
-        address,
-    )
+    """Writes a payload and returns the reference as JSON text. `names`: as `_names` has them."""
+    told = _told(payload, value)
+    return with_core(lambda core: _put(core, payload, told, coordinate, address, names), address)
 
 
 def _put(
     core: Freight,
     payload: Payload,
+    told: Told,
     coordinate: Coordinate,
     address: Address,
-    kind: str,
-    extension: str,
-    content_type: str,
+    names: tuple[str, str, str],
 ) -> str:
+    kind, extension, content_type = names
     attempt = _attempt(address)
     body: Any = payload.body
     return core.put(
@@ -374,9 +376,7 @@ def _put(
         type=kind,
         extension=extension,
         content_type=content_type,
-        rows=payload.rows,
-        summary=payload.summary,
-        columns=payload.columns,
+        told=told,
         attempt=attempt.number,
         started_micros=attempt.started_micros,
     )

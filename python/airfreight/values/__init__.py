@@ -29,11 +29,17 @@ class Options(NamedTuple):
         compression: "snappy", "zstd", "lz4" or "none".
         format: of tables: "parquet" or "arrow" (the file format of Arrow IPC).
         pickle: whether what nothing else keeps is pickled. (Reading asks the settings.)
+        describe: what the row tells of a value: "full", "schema" or "size".
+        preview_rows: of a table, that the row shows.
+        redact: patterns of names whose cells it does not show.
     """
 
     compression: str = "snappy"
     format: str = "parquet"
     pickle: bool = False
+    describe: str = "schema"
+    preview_rows: int = 0
+    redact: tuple[str, ...] = ()
 
 
 DEFAULTS = Options()
@@ -70,17 +76,22 @@ class Payload(NamedTuple):
             they are sent.
         rows: for tabular values.
         summary: one line for people: types and sizes, no contents.
-        columns: label and dtype of each column.
+        columns: label and dtype of each column; an array has one without a label.
         form: of the object where it is another than the codec's own and the body no sink.
         pickled: whether it is a pickle, or holds one.
+        nulls: of each column, how many of its cells are null, -1 where that would cost a look at
+            them; empty: not known of any.
+        sample: a table of the first rows, of a value that tells them only once.
     """
 
     body: Sink | Writer | Sequence[Buffer]
     summary: str
     rows: int | None = None
-    columns: Sequence[tuple[str, str]] = ()
+    columns: Sequence[tuple[Any, str]] = ()
     form: Form | None = None
     pickled: bool = False
+    nulls: Sequence[int] = ()
+    sample: Any = None
 
 
 class Codec(Protocol):

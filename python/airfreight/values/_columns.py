@@ -79,7 +79,25 @@ class Column:
 
 def describe(column: Column) -> str:
     """The dtype, for people."""
-    return str(column.spec["dtype"])
+    name = str(column.spec["dtype"])
+    if name.startswith(("Sparse[object", "Sparse[str")):  # The fill value is a cell.
+        name = f"{name.partition(',')[0].removesuffix(']')}]"
+    return name
+
+
+def null_count(column: Column, array: pa.Array) -> int:
+    """How many of the cells are null in an array that `to_arrow` made of them; -1: not known."""
+    spec = column.spec
+    if spec["kind"] == "sparse":
+        spec = spec["values"]
+    kind = spec["kind"]
+    if kind in ("complex", "raw"):
+        return -1
+    if kind == "interval":
+        array = array.field(0)
+    elif kind == "ipc":  # Of all rows, in the first of them.
+        return -1
+    return int(array.null_count)
 
 
 def version(spec: dict[str, Any]) -> int:

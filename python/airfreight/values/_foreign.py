@@ -151,7 +151,13 @@ class _Checked:
                 "not an airfreight.values.Payload"
             )
         self._check_form(payload.form)
-        return payload
+        if options.describe != "size":
+            return payload
+        # Its own words may tell more.
+        rows = "" if payload.rows is None else f" of {payload.rows:,} rows"
+        return payload._replace(
+            summary=f"{self._class_name.rpartition('.')[2]}{rows} · {self.EXTENSION}"
+        )
 
     def _check_form(self, form: Form | None) -> None:
         """Refuses what no reader would take for an object of this codec."""

@@ -25,7 +25,7 @@ class _Packer:
     """Gathers the members of an archive."""
 
     def __init__(self, options: Options) -> None:
-        self._options = options
+        self.options = options
         self.members: list[tuple[str, list[Buffer]]] = []
 
     def _add(self, extension: str, buffers: list[Any]) -> str:
@@ -65,7 +65,7 @@ class _Packer:
         return self._add("json", [document.array(document.Encoder().texts(texts))])
 
     def _objects(self, value: Array, place: str) -> str:
-        encoder = document.Encoder(options=self._options)
+        encoder = document.Encoder(options=self.options)
         flat = value.ravel().tolist() if value.ndim else [value.item()]
         cells = []
         for number, item in enumerate(flat):
@@ -154,15 +154,31 @@ def _payload(
     description: dict[str, Any],
     packer: _Packer,
     new_sink: NewSink,
+    mask: Any = None,
 ) -> Payload:
     sink = new_sink(numpy_.NPZ)
     _container.write(sink, description, packer.members)
+    nulls: list[int] = []
+    more = ""
+    if mask is not None:
+        masks = [mask] if mask.dtype.names is None else [mask[name] for name in mask.dtype.names]
+        nulls = [_count(one) for one in masks]
+        more = f", {sum(nulls):,} masked"
     return Payload(
         body=sink,
-        summary=numpy_.summary(name, value),
+        summary=numpy_.summary(
+            name, value, sink.tell(), numpy_.NPZ.extension, packer.options, more
+        ),
         rows=numpy_.rows(value),
+        columns=numpy_.columns(value),
         form=numpy_.NPZ,
+        nulls=nulls,
     )
+
+
+def _count(mask: Array) -> int:
+    """How many cells are masked; of structures within structures this is not asked."""
+    return int(np.count_nonzero(mask)) if mask.dtype.names is None else -1
 
 
 def decode(data: memoryview, kind: str) -> Any:
@@ -220,7 +236,8 @@ class _MaskedCodec(_NpzCodec):
             "fill_value": None if fill_value is None else packer.array(np.asarray(fill_value)),
             "hard_mask": bool(value.hardmask),
         }
-        return _payload(value.data, "MaskedArray", description, packer, new_sink)
+        found = np.zeros(value.shape, bool) if mask is np.ma.nomask else mask
+        return _payload(value.data, "MaskedArray", description, packer, new_sink, found)
 
 
 class _RecordsCodec(_NpzCodec):

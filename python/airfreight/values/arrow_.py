@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from airfreight import values
 from airfreight.errors import UnsupportedError
-from airfreight.values import DEFAULTS, Payload, _streams, human_bytes
+from airfreight.values import DEFAULTS, Payload, _describe, _streams
 from airfreight.values._sinks import File
 
 if TYPE_CHECKING:
@@ -77,13 +77,15 @@ class ArrowCodec:
         # What is refused is refused before an object is begun, as far as a schema tells.
         pa.ipc.new_stream(pa.BufferOutputStream(), marked).close()
         sink = new_sink()
-        rows = _write(sink, marked, batches, options)
-        columns = [(field.name, str(field.type)) for field in schema]
+        written = _Written(len(schema), options.preview_rows if self.READS_ONCE else 0)
+        _write(sink, marked, written.seen(batches), options)
         return Payload(
             body=sink,
-            rows=rows,
-            summary=_summary(name, rows, schema, sink.tell()),
-            columns=() if self.TYPE.endswith("Array") else columns,
+            rows=written.rows,
+            summary=_summary(name, written.rows, schema, sink.tell(), options),
+            columns=[(field.name, str(field.type)) for field in schema],
+            nulls=written.nulls,
+            sample=written.sample(),
         )
 
     def decode(self, data: memoryview) -> Any:
@@ -160,20 +162,54 @@ def _batches(stream: Any, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
 # --- Encoding -------------------------------------------------------------------------------------
 
 
+class _Written:
+    """What is told of batches that are seen once.
+
+    Attributes:
+        rows: their number.
+        nulls: how many there are in each column.
+    """
+
+    def __init__(self, columns: int, kept: int) -> None:
+        self.rows = 0
+        self.nulls = [0] * columns
+        self._kept = kept
+        self._first: list[pa.Table] = []
+
+    def seen(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if self.rows < self._kept and batch.num_rows:
+                self._first.append(_copied(batch.slice(0, self._kept - self.rows)))
+            self.rows += batch.num_rows
+            for position, column in enumerate(batch.columns):
+                self.nulls[position] += column.null_count
+            yield batch
+
+    def sample(self) -> pa.Table | None:
+        """The first rows; None where none were to be kept."""
+        return pa.concat_tables(self._first) if self._first else None
+
+
+def _copied(batch: pa.RecordBatch) -> pa.Table:
+    """A few rows that do not keep the memory of all."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return pa.ipc.open_stream(sink.getvalue()).read_all()
+
+
 def _write(
     sink: Any, schema: pa.Schema, batches: Iterable[pa.RecordBatch], options: Options
-) -> int:
-    """Writes a stream and returns its number of rows."""
+) -> None:
+    """Writes a stream."""
     settings = pa.ipc.IpcWriteOptions(compression=_COMPRESSIONS[options.compression])
     heads = _streams.Heads(File(sink))
     writer = pa.ipc.new_stream(pa.PythonFile(heads, mode="w"), schema, options=settings)
-    rows = 0
     try:
         for batch in batches:
             if batch.schema.metadata != schema.metadata:
                 batch = batch.replace_schema_metadata(schema.metadata)  # noqa: PLW2901
             writer.write_batch(batch)
-            rows += batch.num_rows
         writer.close()
         heads.seal(sink)
     except BaseException as error:
@@ -186,7 +222,6 @@ def _write(
                 f"value: it can't be kept as a stream of Arrow IPC ({error})"
             ) from error
         raise
-    return rows
 
 
 def _marked(schema: pa.Schema, chunks: list[list[int]] | None) -> pa.Schema:
@@ -264,21 +299,12 @@ def _unmarked(schema: pa.Schema) -> pa.Schema:
     return schema.with_metadata(metadata) if metadata or empty else pa.schema(list(schema))
 
 
-def _summary(name: str, rows: int, schema: pa.Schema, size: int) -> str:
-    tail = f"{human_bytes(size)} arrow"
+def _summary(name: str, rows: int, schema: pa.Schema, size: int, options: Options) -> str:
     if name in ("Array", "ChunkedArray"):
-        return f"{name} of {rows:,} {_short(str(schema.field(0).type))} · {tail}"
-    shown = ", ".join(
-        f"{_short(field.name)} {_short(str(field.type))}" for field in list(schema)[:6]
-    )
-    more = ", …" if len(schema) > 6 else ""
-    return f"{name} {rows:,} × {len(schema):,}{': ' if shown else ''}{shown}{more} · {tail}"
-
-
-def _short(text: str) -> str:
-    if not text.isprintable():
-        text = ascii(text)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+        kind = _describe.dtype(str(schema.field(0).type), options)
+        return _describe.line(f"{name} of {rows:,} {kind}", (), size, "arrow", options)
+    columns = [(field.name, str(field.type)) for field in schema]
+    return _describe.line(f"{name} {rows:,} × {len(schema):,}", columns, size, "arrow", options)
 
 
 # --- Types ----------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ _MEMBER = "data.bin"
 
 def encode(value: bytes, _options: Any = None, _new_sink: Any = None, /) -> Payload:
     """Encodes without a copy."""
-    return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))}")
+    return Payload(body=(value,), summary=f"bytes · {human_bytes(len(value))} bin")
 
 
 def decode(data: memoryview) -> bytes:
@@ -38,7 +38,7 @@ class _ByteArrayCodec:
 
     def encode(self, value: bytearray, _options: Any = None, _new_sink: Any = None, /) -> Payload:
         """Encodes without a copy."""
-        return Payload(body=(value,), summary=f"bytearray · {human_bytes(len(value))}")
+        return Payload(body=(value,), summary=f"bytearray · {human_bytes(len(value))} bin")
 
     def decode(self, data: memoryview) -> bytearray:
         """Decodes with one copy, which can grow."""
@@ -88,7 +88,9 @@ class _MemoryViewCodec:
         _container.write(sink, description, [(_MEMBER, (flat,))])
         return Payload(
             body=sink,
-            summary=f"memoryview of {prod(shape):,} · {human_bytes(value.nbytes)}",
+            summary=(
+                f"memoryview of {prod(shape):,} {value.format} · {human_bytes(sink.tell())} zip"
+            ),
         )
 
     def decode(self, data: memoryview) -> memoryview:

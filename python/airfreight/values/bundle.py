@@ -21,6 +21,7 @@ from airfreight.values import (
     for_value,
     human_bytes,
 )
+from airfreight.values._describe import label
 from airfreight.values._leaves import (
     VALUE,
     ArchiveWriter,
@@ -216,20 +217,24 @@ def encode(
     for holder, at, number in _slots(root):
         holder[at] = {_TAG: members[number]}
     sink, size = writer.finish(root[0])
+    # Keys may be data. Whoever reads a part finds them in the archive.
+    keys = options.describe == "full"
     return Payload(
         body=sink,
-        summary=_summary(packed.value, told, size, pickled=writer.pickled),
-        columns=[(place, kind) for place, kind, _ in told],
+        summary=_summary(packed.value, told, size, keys=keys, pickled=writer.pickled),
+        columns=[(place if keys else "", kind) for place, kind, _ in told],
         pickled=writer.pickled,
     )
 
 
-def _summary(value: Any, told: Sequence[tuple[str, str, str]], size: int, *, pickled: bool) -> str:
+def _summary(
+    value: Any, told: Sequence[tuple[str, str, str]], size: int, *, keys: bool, pickled: bool
+) -> str:
     shown = ", ".join(
-        f"{place}: {summary.partition(' · ')[0].partition(':')[0]}"
+        f"{f'{label(place)}: ' if keys else ''}{summary.partition(' · ')[0].partition(':')[0]}"
         for place, _, summary in told[:_SHOWN_LEAVES]
     )
-    more = ", …" if len(told) > _SHOWN_LEAVES else ""
+    more = f", … {len(told) - _SHOWN_LEAVES:,} more" if len(told) > _SHOWN_LEAVES else ""
     mark = " (pickle inside)" if pickled else ""
     return f"{describe(value)}{mark} with {shown}{more} · {human_bytes(size)} zip"
 

@@ -54,6 +54,8 @@ _TAG = "~mappable"
 #: From this size on elements are read by themselves. Every instance of a mapped task takes one more
 #: request for that, and all of them together move so much less.
 _WORTH_PARTS = 32 << 10
+#: Types of elements that a summary names.
+_SHOWN_KINDS = 6
 #: How many may lie in each other: far less than Python's functions may call each other.
 _DEEPEST = 16
 #: Those that are being gone through, by id, the outermost first.
@@ -114,7 +116,8 @@ def _encode(
     if keys is not None:
         content.append(document.Encoder().encode(keys))
     sink, size = writer.finish({_TAG: content})
-    shown = ", ".join(dict.fromkeys(kinds))
+    found = list(dict.fromkeys(kinds))
+    shown = ", ".join(found[:_SHOWN_KINDS]) + (", …" if len(found) > _SHOWN_KINDS else "")
     mark = " (pickle inside)" if writer.pickled else ""
     head = f"mappable {kind} of {len(value):,} elements{mark} ({shown})"
     return Payload(body=sink, summary=f"{head} · {human_bytes(size)} zip", pickled=writer.pickled)

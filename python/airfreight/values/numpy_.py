@@ -17,7 +17,7 @@ from numpy.lib import format as npy
 
 from airfreight import values
 from airfreight._imports import loading
-from airfreight.values import DEFAULTS, Form, Payload, _container, _dtypes, human_bytes
+from airfreight.values import DEFAULTS, Form, Payload, _container, _describe, _dtypes
 
 if TYPE_CHECKING:
     from airfreight.values import NewSink, Options
@@ -54,7 +54,12 @@ def encode(
             from airfreight.values import _npz
 
         return _npz.encode_array(value, options, new_sink)
-    return Payload(body=body, summary=summary("ndarray", value), rows=rows(value))
+    return Payload(
+        body=body,
+        summary=summary("ndarray", value, sum(map(len, body)), EXTENSION, options),
+        rows=rows(value),
+        columns=columns(value),
+    )
 
 
 def decode(data: memoryview) -> Any:
@@ -72,10 +77,25 @@ def rows(value: np.ndarray[Any, Any]) -> int | None:
     return value.shape[0] if value.ndim else None
 
 
-def summary(name: str, value: np.ndarray[Any, Any]) -> str:
-    """One line for people."""
+def summary(
+    name: str, value: np.ndarray[Any, Any], size: int, form: str, options: Options, more: str = ""
+) -> str:
+    """One line for people; `more` is said behind the dtype."""
     shape = " × ".join(f"{side:,}" for side in value.shape) or "0-d"
-    return f"{name} {shape} {_dtypes.short(str(value.dtype))} · {human_bytes(value.nbytes)}"
+    if value.dtype.names is None:
+        of = _describe.dtype(_dtypes.short(str(value.dtype)), options)
+        return _describe.line(f"{name} {shape} {of}{more}", (), size, form, options)
+    head = f"{name} {shape} of {len(value.dtype.names):,} fields{more}"
+    return _describe.line(head, columns(value), size, form, options)
+
+
+def columns(value: np.ndarray[Any, Any]) -> list[tuple[str, str]]:
+    """Names and dtypes of the fields; of other arrays the dtype alone."""
+    names = value.dtype.names
+    if names is None:
+        return [("", str(value.dtype))]
+    fields: Any = value.dtype.fields
+    return [(name, str(fields[name][0])) for name in names]
 
 
 def to_npy(value: np.ndarray[Any, Any]) -> list[Any] | None:

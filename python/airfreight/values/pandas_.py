@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,13 +20,14 @@ import pyarrow as pa
 
 from airfreight import values
 from airfreight.errors import Error, InvalidError, NewerFormatError
-from airfreight.values import DEFAULTS, Form, Payload, _ipc, _parquet, document, human_bytes
+from airfreight.values import DEFAULTS, Form, Payload, _describe, _ipc, _parquet, document
 from airfreight.values._columns import (
     Column,
     describe,
     from_batches,
     make_column,
     may_be_documents,
+    null_count,
     to_arrow,
     version,
 )
@@ -63,6 +64,8 @@ _LABEL_ERRORS = (
     *(AssertionError, LookupError, TypeError, ValueError),
     pd.errors.InvalidIndexError,
 )
+#: Categories that a row shows.
+_SHOWN_CATEGORIES = 6
 #: Labels that an error names.
 _SHOWN_LABELS = 20
 
@@ -80,19 +83,38 @@ def encode(
     """
     if type(value) is not pd.DataFrame:
         raise TypeError(f"value: {type(value)!r} only looks like a pandas DataFrame")
-    sink, labels = encode_frame(value, options, new_sink)
+    encoded = encode_frame(value, options, new_sink)
+    head = f"DataFrame {len(value):,} × {value.shape[1]:,}"
     return Payload(
-        body=sink,
+        body=encoded.sink,
         rows=len(value),
-        columns=labels,
-        summary=_summary(len(value), labels, sink.tell(), options),
+        columns=encoded.columns,
+        nulls=encoded.nulls,
+        summary=_describe.line(head, encoded.columns, encoded.sink.tell(), options.format, options),
     )
+
+
+class Encoded(NamedTuple):
+    """A frame that was written, and what is told of it.
+
+    Attributes:
+        sink: what it was written to.
+        columns: label and dtype of each column.
+        nulls: how many each has in the file; -1: not known.
+        levels, level_nulls: the same of the index.
+    """
+
+    sink: Sink | Writer
+    columns: list[tuple[Any, str]]
+    nulls: Sequence[int]
+    levels: list[tuple[Any, str]]
+    level_nulls: Sequence[int]
 
 
 def encode_frame(
     frame: pd.DataFrame, options: Options, new_sink: NewSink, what: str = ""
-) -> tuple[Sink | Writer, list[tuple[str, str]]]:
-    """Encodes a frame, or what is one here: the sink, and label and dtype of each column.
+) -> Encoded:
+    """Encodes a frame, or what is one here.
 
     `what` is said of a column in an error where it is no column of a frame. Raises as `encode`.
     """
@@ -102,17 +124,36 @@ def encode_frame(
         risky = any(map(_may_not_keep, (*columns, *index_columns)))
         sink = new_sink(_form(options)._replace(may_start_over=risky))
         try:
-            _write(frame, [*columns, *index_columns], metadata, sink, options)
+            nulls = _write(frame, [*columns, *index_columns], metadata, sink, options)
         except _NotKept:
             # So rare that no look for it is paid for beforehand.
             sink.abandon()
             documents |= _not_kept([*columns, *index_columns], len(frame))
             continue
-        labels = [
-            (_label(label), describe(column))
-            for label, column in zip(_labels(frame), columns, strict=True)
-        ]
-        return sink, labels
+        dtypes = [describe(column) for column in (*columns, *index_columns)]
+        count = len(columns)
+        if options.describe == "full":
+            _name_categories(frame, dtypes)
+        if frame.index.nlevels == len(index_columns):
+            levels = list(zip(frame.index.names, dtypes[count:], strict=True))
+        else:
+            levels, nulls = [(frame.index.name, str(frame.index.dtype))], [*nulls, 0]
+        return Encoded(
+            sink,
+            list(zip(_labels(frame), dtypes, strict=False)),
+            nulls[:count],
+            levels,
+            nulls[count:],
+        )
+
+
+def _name_categories(frame: pd.DataFrame, dtypes: list[str]) -> None:
+    """Puts the first categories into the names of dtypes."""
+    levels = getattr(frame.index, "levels", (frame.index,))
+    for position, dtype in enumerate((*frame.dtypes, *(level.dtype for level in levels))):
+        if isinstance(dtype, pd.CategoricalDtype):
+            first = ", ".join(map(_describe.label, dtype.categories[:_SHOWN_CATEGORIES]))
+            dtypes[position] = f"category ({first})"
 
 
 class _NotKept(Exception):  # noqa: N818 (never leaves this module)
@@ -341,18 +382,39 @@ def _write(
     metadata: dict[str, Any],
     sink: Any,
     options: Options,
-) -> None:
+) -> list[int]:
+    """Writes the file, and returns the number of nulls of each column; -1: not known."""
     fields = zip(_field_names(frame, columns), columns, strict=True)
+    nulls: dict[int, tuple[int, list[int]]] = {}
+
+    def take(start: int, stop: int) -> list[pa.Array]:
+        arrays = [
+            _arrow(frame, column, position, start, stop) for position, column in enumerate(columns)
+        ]
+        # A sample of rows may have been taken before they were written.
+        nulls[start] = stop, list(map(null_count, columns, arrays))
+        return arrays
+
     table = _parquet.Table(
         schema=pa.schema([pa.field(name, column.type) for name, column in fields]),
         rows=len(frame),
         row_bytes=[column.row_bytes for column in columns],
-        take=lambda start, stop: [
-            _arrow(frame, column, position, start, stop) for position, column in enumerate(columns)
-        ],
+        take=take,
     )
     write = _ipc.write if options.format == "arrow" else _parquet.write
     write(sink, table, document.dump(metadata), options.compression)
+    return _total(nulls, len(frame), len(columns))
+
+
+def _total(nulls: dict[int, tuple[int, list[int]]], rows: int, columns: int) -> list[int]:
+    """The sums of counts, each of rows from one number up to another."""
+    sums, start = [0] * columns, 0
+    while columns and start < rows:
+        if start not in nulls:
+            return [-1] * columns
+        start, counts = nulls[start]
+        sums = [-1 if count < 0 else sum_ + count for sum_, count in zip(sums, counts, strict=True)]
+    return sums
 
 
 def _arrow(frame: pd.DataFrame, column: Column, position: int, start: int, stop: int) -> pa.Array:
@@ -405,10 +467,3 @@ def _short(reason: str) -> str:
 
 def _form(options: Options) -> Form:
     return _ipc.FORM if options.format == "arrow" else Form(EXTENSION, CONTENT_TYPE)
-
-
-def _summary(rows: int, labels: Sequence[tuple[str, str]], size: int, options: Options) -> str:
-    shown = ", ".join(f"{label} {dtype}" for label, dtype in labels[:6])
-    more = ", …" if len(labels) > 6 else ""
-    head = f"DataFrame {rows:,} × {len(labels):,}"
-    return f"{head}{': ' if shown else ''}{shown}{more} · {human_bytes(size)} {options.format}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from airfreight import values
-from airfreight.values import DEFAULTS, Payload, human_bytes, pandas_
+from airfreight.values import DEFAULTS, Payload, _describe, pandas_
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,27 +53,26 @@ class PartCodec:
                 f"value: {type(value)!r} is no {self.TYPE} of pandas' own; convert it, e.g. with "
                 ".to_numpy()"
             )
-        sink, columns = pandas_.encode_frame(
-            self._to_frame(value), options, new_sink, what="its values"
-        )
-        dtype = columns[0][1] if columns else _dtype(value)
+        encoded = pandas_.encode_frame(self._to_frame(value), options, new_sink, what="its values")
+        columns, nulls = encoded.columns, encoded.nulls
+        if not columns:
+            columns, nulls = encoded.levels, encoded.level_nulls
         name = type(value).__name__
+        dtypes = [_describe.dtype(dtype, options) for _, dtype in columns]
+        dtype = dtypes[0] if len(dtypes) == 1 else f"({', '.join(dtypes[:6])})"
         return Payload(
-            body=sink,
+            body=encoded.sink,
             rows=len(value),
-            columns=columns if self.TYPE == "pandas.Series" else (),
-            summary=f"{name} {len(value):,} {dtype} · {human_bytes(sink.tell())} {options.format}",
+            columns=[("" if label is None else label, dtype) for label, dtype in columns],
+            nulls=nulls,
+            summary=_describe.line(
+                f"{name} {len(value):,} {dtype}", (), encoded.sink.tell(), options.format, options
+            ),
         )
 
     def decode(self, data: memoryview) -> Any:
         """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
         return self._from_frame(pandas_.decode(data))
-
-
-def _dtype(index: pd.Index[Any]) -> str:
-    if isinstance(index, pd.MultiIndex):
-        return f"({', '.join(str(level.dtype) for level in index.levels[:6])})"
-    return str(index.dtype)
 
 
 def _series_to_frame(series: pd.Series[Any]) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import polars as pl
 
 from airfreight import values
 from airfreight.errors import InvalidError
-from airfreight.values import DEFAULTS, Form, Payload, human_bytes, require_labels
+from airfreight.values import DEFAULTS, Form, Payload, _describe, require_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -77,13 +77,24 @@ class PolarsCodec:
         form = _form(frame, options)
         file = io.BytesIO()
         _write(frame, form, file, options)
-        columns = [(name, str(dtype)) for name, dtype in frame.schema.items()]
+        columns = [(name, _shown(dtype, options)) for name, dtype in frame.schema.items()]
+        size = f"{frame.height:,} × {frame.width:,}"
+        if self._class is pl.Series:
+            size = f"of {frame.height:,} {_describe.dtype(columns[0][1], options)}"
         return Payload(
             body=_body(file.getbuffer(), form, new_sink),
             rows=frame.height,
-            columns=columns if self._class is not pl.Series else (),
-            summary=_summary(self.TYPE, frame, file.tell(), form),
+            columns=columns,
+            summary=_describe.line(
+                f"{self.TYPE.replace('.', ' ')} {size}",
+                columns if self._class is not pl.Series else (),
+                file.tell(),
+                form.extension,
+                options,
+            ),
             form=form,
+            nulls=[column.null_count() for column in frame.iter_columns()],
+            sample=frame.head(options.preview_rows) if self._class is pl.LazyFrame else None,
         )
 
     def decode(self, data: memoryview) -> Any:
@@ -250,23 +261,21 @@ def _write(frame: pl.DataFrame, form: Form, sink: Any, options: Options) -> None
         frame.write_ipc(target, compression=packed)
 
 
-def _summary(kind: str, frame: pl.DataFrame, size: int, form: Form) -> str:
-    tail = f"{human_bytes(size)} {form.extension}"
-    if kind == "polars.Series":
-        (dtype,) = frame.dtypes
-        return f"polars Series of {frame.height:,} {_short(str(dtype))} · {tail}"
-    shown = ", ".join(
-        f"{_short(name)} {_short(str(dtype))}" for name, dtype in list(frame.schema.items())[:6]
-    )
-    more = ", …" if frame.width > 6 else ""
-    name = kind.replace(".", " ")
-    return f"{name} {frame.height:,} × {frame.width:,}{': ' if shown else ''}{shown}{more} · {tail}"
+def _shown(dtype: Any, options: Options) -> str:
+    """The name of a dtype; the categories in it only under "full"."""
+    if options.describe == "full" or not any(_has_categories(one) for one in _dtypes(dtype)):
+        return str(dtype)
+    if _has_categories(dtype):
+        return type(dtype).__name__
+    if isinstance(dtype, pl.Struct):
+        fields = (f"{field.name!r}: {_shown(field.dtype, options)}" for field in dtype.fields)
+        return f"Struct({{{', '.join(fields)}}})"
+    more = f", shape={dtype.shape}" if isinstance(dtype, pl.Array) else ""
+    return f"{type(dtype).__name__}({_shown(dtype.inner, options)}{more})"
 
 
-def _short(text: str) -> str:
-    if not text.isprintable():
-        text = ascii(text)
-    return text if len(text) <= 60 else f"{text[:59]}…"
+def _has_categories(dtype: Any) -> bool:
+    return isinstance(dtype, getattr(pl, "Enum", ()))
 
 
 FRAME = FrameCodec("polars.DataFrame", pl.DataFrame, lambda value: value, lambda frame: frame)

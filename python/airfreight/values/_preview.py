@@ -1,0 +1,303 @@
+"""The first rows of a value as texts, for the row: the setting `preview_rows`.
+
+Only the first rows are ever looked at, and of each cell no more than is shown. Cells of columns and
+members of dicts whose names match `redact`, or which Airflow's own masking of secrets names, are
+masked. Nothing is raised: what can't be shown shows its type.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import enum
+import fnmatch
+import fractions
+import itertools
+import logging
+import pathlib
+import re
+import uuid
+from collections import OrderedDict, defaultdict, deque
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from airfreight import _airflow
+from airfreight.values import _describe
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    #: Whether the cells under a label are hidden.
+    Hides = Callable[[Any], bool]
+
+#: What stands for a hidden cell, as in Airflow's logs.
+MASK = "***"
+#: Characters of a cell.
+_CELL = 64
+#: Bytes of all cells: more do not fit a reference.
+_ROOM = 4096
+#: How deep into a cell one looks.
+_DEEPEST = 4
+#: Items of a nested cell that are made into objects of Python's.
+_ITEMS = 32
+#: An integer of more bits is one that nobody reads, and slow to write down.
+_MOST_BITS = 256
+
+_TEXTS = (
+    *(bool, float, complex, type(None), decimal.Decimal, fractions.Fraction, uuid.UUID),
+    *(datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath),
+)
+_DICTS = (dict, OrderedDict, defaultdict)
+_LISTS: dict[type, tuple[str, str]] = {
+    list: ("[", "]"),
+    tuple: ("(", ")"),
+    set: ("{", "}"),
+    frozenset: ("{", "}"),
+    deque: ("[", "]"),
+}
+#: Scalars of pandas, whose texts are short.
+_PANDAS = frozenset(("Interval", "NAType", "NaTType", "Period", "Timedelta", "Timestamp"))
+
+_log = logging.getLogger("airfreight")
+
+
+def cells(value: Any, labels: Sequence[Any], count: int, redact: Sequence[str]) -> list[list[str]]:
+    """The first `count` rows of a value, each as the texts of its first cells.
+
+    Args:
+        value: pandas', polars', pyarrow's or numpy's, or a list of dicts; of all others there is no
+            preview.
+        labels: of the columns that are shown, in their order.
+        count: of rows.
+        redact: patterns of names, as `hider` takes them.
+    """
+    try:
+        return _cells(value, labels, count, hider(tuple(redact), _airflow.sensitive_names()))
+    except Exception as error:  # noqa: BLE001 (a preview is no reason to fail)
+        _log.debug("No preview of a %s: %r", type(value).__name__, error)
+        return []
+
+
+@lru_cache(maxsize=8)
+def hider(redact: tuple[str, ...], names: frozenset[str] = frozenset()) -> Hides:
+    """What tells whether a label is hidden.
+
+    Args:
+        redact: patterns with `*`, `?`, `[…]` of whole labels; without them a part of a label.
+        names: parts of labels.
+    """
+    patterns = [
+        rf"\A{fnmatch.translate(text)}" if re.search(r"[*?\[]", text) else re.escape(text)
+        for text in redact
+    ]
+    found = re.compile("|".join((*patterns, *map(re.escape, sorted(names)))), re.IGNORECASE)
+
+    def hides(label: Any) -> bool:
+        if type(label) is tuple:  # Of a MultiIndex.
+            return any(map(hides, label))
+        return bool(found.pattern and found.search(label if type(label) is str else str(label)))
+
+    return hides
+
+
+def _cells(value: Any, labels: Sequence[Any], count: int, hides: Hides) -> list[list[str]]:
+    package = type(value).__module__.partition(".")[0]
+    take = _OF_LIST if type(value) is list else _TAKERS.get(package)
+    if take is None:
+        return []
+    hidden = [hides(name) for name in labels]
+    rows, used = [], 0
+    for row in itertools.islice(take(value, labels, count), count):
+        # A two-dimensional array has cells without labels of their own.
+        covers = itertools.chain(hidden, itertools.repeat(any(hidden)))
+        shown = [MASK if cover else text(cell, hides) for cell, cover in zip(row, covers)]  # noqa: B905 (endless)
+        rows.append(shown)
+        used += sum(map(len, shown)) + 3 * len(shown)
+        if used > _ROOM:
+            break
+    return rows
+
+
+# --- Rows -----------------------------------------------------------------------------------------
+
+
+def _of_pandas(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
+    if hasattr(value, "iloc") and value.ndim == 2:
+        head = value.iloc[:count, : len(labels)]
+        head.attrs = {}  # Which pandas copies with each column.
+        columns = [list(head.iloc[:, at]) for at in range(len(labels))]
+    elif hasattr(value, "levels"):
+        head = value[:count]
+        columns = [list(head.get_level_values(level)) for level in range(head.nlevels)]
+    else:
+        columns = [list(value.iloc[:count] if hasattr(value, "iloc") else value[:count])]
+    return zip(*columns, strict=True)
+
+
+def _of_polars(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
+    if not hasattr(value, "columns"):
+        return ((cell,) for cell in _polars_column(value.head(count)))
+    head = value.head(count)
+    names = head.columns[: len(labels)]
+    return zip(*(_polars_column(head.get_column(name)) for name in names), strict=True)
+
+
+def _polars_column(column: Any) -> list[Any]:
+    if str(column.dtype).startswith("List"):
+        column = column.list.head(_ITEMS)
+    found: list[Any] = column.to_list()
+    return found
+
+
+def _of_arrow(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
+    tabular = hasattr(value, "schema")
+    columns = value.columns[: len(labels)] if tabular else [value]
+    return zip(*([_arrow(cell) for cell in column[:count]] for column in columns), strict=True)
+
+
+def _arrow(scalar: Any) -> Any:
+    """A scalar of Arrow's as an object, with not more of it than is shown."""
+    kind = type(scalar).__name__
+    if hasattr(scalar, "is_valid") and not scalar.is_valid:
+        return None
+    if kind in ("ExtensionScalar", "DictionaryScalar"):
+        return _arrow(scalar.value)
+    if kind == "MapScalar":
+        pairs = scalar.values[:_ITEMS]
+        keys, items = pairs.field(0), pairs.field(1)
+        return [(_arrow(keys[at]), _arrow(items[at])) for at in range(len(pairs))]
+    if kind == "StructScalar":
+        names = [scalar.type.field(at).name for at in range(scalar.type.num_fields)]
+        return {name: _arrow(scalar[at]) for at, name in enumerate(names)}
+    if "List" in kind:
+        return [_arrow(item) for item in scalar.values[:_ITEMS]]
+    if "String" in kind:
+        return bytes(scalar.as_buffer()[: 4 * (_CELL + 1)]).decode(errors="ignore")
+    if "Binary" in kind:
+        return memoryview(scalar.as_buffer())
+    try:
+        return scalar.as_py()
+    except ValueError:  # Nanoseconds, without pandas.
+        return str(scalar)
+
+
+def _of_numpy(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
+    if value.ndim not in (1, 2) or (value.ndim == 2 and value.dtype.names):
+        return iter(())
+    head = value[:count]
+    if value.dtype.names:
+        return zip(*(_items(head[name]) for name in value.dtype.names[: len(labels)]), strict=True)
+    if value.ndim == 1:
+        return ((cell,) for cell in _items(head))
+    return iter(_items(head[:, : _describe.SCHEMA_COLUMNS]))
+
+
+def _items(array: Any) -> list[Any]:
+    # (Of a masked array what is masked is None.)
+    found: list[Any] = list(array) if array.dtype.kind in "mM" else array.tolist()
+    return found
+
+
+def _of_list(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
+    for record in value[:count]:
+        if type(record) is not dict:
+            return
+        yield [record.get(name, "") for name in labels]
+
+
+_OF_LIST = _of_list
+_TAKERS: dict[str, Callable[[Any, Sequence[Any], int], Iterator[Sequence[Any]]]] = {
+    "numpy": _of_numpy,
+    "pandas": _of_pandas,
+    "polars": _of_polars,
+    "pyarrow": _of_arrow,
+}
+
+
+# --- Cells ----------------------------------------------------------------------------------------
+
+
+def text(cell: Any, hides: Hides) -> str:
+    """A cell as text of one line and bounded length. Never raises."""
+    found = ""
+    try:
+        for piece in _pieces(cell, hides, 0):
+            found += piece
+            if len(found) > _CELL:
+                found = f"{found[: _CELL - 1]}…"
+                break
+    except Exception:  # noqa: BLE001 (of an object of somebody's)
+        found = f"<{type(cell).__name__[:_CELL]}>"
+    return _describe.visible(found)
+
+
+def _pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
+    kind = type(cell)
+    if kind is str:
+        head = cell[: _CELL + 1]
+        yield head if depth == 0 else repr(head)
+    elif kind is int:
+        bits = cell.bit_length()
+        yield str(cell) if bits <= _MOST_BITS else f"<int of {bits:,} bits>"
+    elif kind in (bytes, bytearray, memoryview):
+        yield f"<{len(cell):,} bytes>"
+    elif depth >= _DEEPEST:
+        yield "…"
+    elif kind in _DICTS:
+        yield from _members(cell.items(), hides, depth)
+    elif isinstance(cell, tuple) and hasattr(kind, "_fields"):
+        yield from _members(zip(kind._fields, cell, strict=False), hides, depth)
+    elif kind is tuple and len(cell) == 2 and type(cell[0]) is str and hides(cell[0]):
+        # A member of a dict, as Arrow has it.
+        yield f"({cell[0][:_CELL]!r}, {MASK})"
+    elif kind in _LISTS:
+        begin, end = _LISTS[kind]
+        yield begin
+        yield from _joined(_pieces(item, hides, depth + 1) for item in cell)
+        yield end
+    elif _is_of(kind, "numpy"):
+        yield from _numpy_pieces(cell, hides, depth)
+    elif isinstance(cell, enum.Enum):
+        yield f"{kind.__name__}.{cell.name}"
+    elif isinstance(cell, _TEXTS) or (kind.__name__ in _PANDAS and _is_of(kind, "pandas")):
+        yield str(cell)
+    else:
+        # Its own text may tell anything.
+        yield f"<{kind.__name__}>"
+
+
+def _is_of(kind: type, package: str) -> bool:
+    return kind.__module__.partition(".")[0] == package
+
+
+def _numpy_pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
+    if hasattr(cell, "ndim") and cell.ndim:
+        yield "["
+        yield from _joined(_pieces(item, hides, depth + 1) for item in cell)
+        yield "]"
+    elif names := cell.dtype.names:
+        yield from _members(((name, cell[name]) for name in names), hides, depth)
+    elif cell.dtype.kind not in "mM" and type(plain := cell.item()) is not type(cell):
+        yield from _pieces(plain, hides, depth)
+    else:
+        yield str(cell)  # A long double; a time, which may be a number for Python.
+
+
+def _members(items: Iterable[tuple[Any, Any]], hides: Hides, depth: int) -> Iterator[str]:
+    yield "{"
+    yield from _joined(
+        itertools.chain(
+            _pieces(name, hides, depth + 1),
+            (": ",),
+            (MASK,) if hides(name) else _pieces(item, hides, depth + 1),
+        )
+        for name, item in items
+    )
+    yield "}"
+
+
+def _joined(parts: Iterable[Iterable[str]]) -> Iterator[str]:
+    for number, part in enumerate(parts):
+        if number:
+            yield ", "
+        yield from part

@@ -1,0 +1,266 @@
+"""The setting `preview_rows`: the first rows of a value in its row, with secrets masked."""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import enum
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from tests.python.test_describe import MASKED, MOST_BYTES, RECORDS, STRUCTURE, TABLE, frame, told
+
+import airfreight
+from airfreight.values import _preview
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Box
+
+pl = pytest.importorskip("polars")
+
+PREVIEWS: list[tuple[Any, list[list[str]]]] = [
+    (
+        frame().astype({"b": object}).replace({np.nan: None}).astype({"a": float}),
+        [["1.5", "x", "1"], ["nan", "None", "2"]],
+    ),
+    (pd.Series([1, 2, 3]), [["1"], ["2"]]),
+    (pd.Index(["a", "b", "c"]), [["a"], ["b"]]),
+    (pd.RangeIndex(5), [["0"], ["1"]]),
+    (pd.MultiIndex.from_tuples([(1, "x"), (2, "y"), (3, "z")]), [["1", "x"], ["2", "y"]]),
+    (pd.Categorical(["a", "b"]), [["a"], ["b"]]),
+    (pd.array([1, None], dtype="Int8"), [["1"], ["<NA>"]]),
+    (pd.date_range("2026-01-01", periods=3), [["2026-01-01 00:00:00"], ["2026-01-02 00:00:00"]]),
+    (pl.DataFrame({"a": [1, None], "b": [[1, 2], [3]]}), [["1", "[1, 2]"], ["None", "[3]"]]),
+    (pl.LazyFrame({"a": [1, 2, 3]}), [["1"], ["2"]]),
+    (pl.Series([1.5, None]), [["1.5"], ["None"]]),
+    (TABLE, [["1", "x"], ["None", "None"]]),
+    (TABLE.to_batches()[0], [["1", "x"], ["None", "None"]]),
+    (pa.array([b"12", None]), [["<2 bytes>"], ["None"]]),
+    (pa.chunked_array([[1], [2, 3]]), [["1"], ["2"]]),
+    (pa.array([{"a": [1]}]), [["{'a': [1]}"]]),
+    (pa.array(["x", None]).dictionary_encode(), [["x"], ["None"]]),
+    (np.arange(3), [["0"], ["1"]]),
+    (np.arange(6).reshape(3, 2), [["0", "1"], ["2", "3"]]),
+    (np.array(["2026-01-01"], "M8[ns]"), [["2026-01-01T00:00:00.000000000"]]),
+    (STRUCTURE, [["1", "2.0"]]),
+    (MASKED, [["None", "1.0", "2.0"], ["3.0", "None", "None"]]),
+    (np.array([1, "a", None], object), [["1"], ["a"]]),
+    (RECORDS, [["0", "n0" * 31 + "n…"], ["1", "n1" * 31 + "n…"]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("value", "rows"), PREVIEWS, ids=lambda it: type(it).__name__)
+def test_the_first_rows_are_shown(box: Box, value: Any, rows: list[list[str]]) -> None:
+    fields = told(box, value, preview_rows=2, threshold=0)
+    assert fields["preview"] == rows
+    assert airfreight.Reference.from_dict(fields).preview == tuple(map(tuple, rows))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"secret" * 1000,
+        bytearray(b"secret" * 1000),
+        "secret" * 1000,
+        {"a": "secret" * 1000},
+        ["secret" * 1000],
+        {"k": pd.DataFrame({"a": ["secret"]})},
+        np.array("secret"),
+        np.full((2, 2, 2), "secret"),
+        airfreight.mappable([{"a": "secret"}]),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_other_values_have_no_preview(box: Box, value: Any) -> None:
+    fields = told(box, value, preview_rows=5, threshold=0, describe="full")
+    assert "preview" not in fields
+    assert "secret" not in json.dumps(fields)
+
+
+@pytest.mark.parametrize(
+    ("redact", "label", "hidden"),
+    [
+        (None, "price", False),
+        (None, "PASSWORD", True),
+        (None, "db_password_2", True),
+        (None, "Access Token", True),
+        (None, ("user", "api_key"), True),
+        ("salary", "Base Salary EUR", True),
+        ("salary, iban", "IBAN", True),
+        ("*_iban", "x_iban", True),
+        ("*_iban", "x_iban_2", False),
+        ("c?", "c1", True),
+        ("c[12]", "C2", True),
+        ("c[12]", "c3", False),
+        ("a.b", "axb", False),
+        ("*", "anything", True),
+        ("7", 17, True),
+        (" , ", "price", False),
+    ],
+)
+def test_columns_that_match_are_masked(
+    box: Box, redact: str | None, label: Any, hidden: bool
+) -> None:
+    index = pd.Index([label, "other"], dtype=object, tupleize_cols=False)
+    value = pd.DataFrame([["seen", "x"]], columns=index)
+    fields = told(box, value, preview_rows=1, redact=redact)
+    covered = "***" if redact == "*" else "x"
+    assert fields["preview"] == [["***" if hidden else "seen", covered]]
+    assert "seen" not in json.dumps(fields) or not hidden
+
+
+def test_labels_are_matched_whole_though_they_are_cut(box: Box) -> None:
+    value = pd.DataFrame({"x" * 100 + "password": ["seen"]})
+    assert told(box, value, preview_rows=1)["preview"] == [["***"]]
+
+
+def test_what_airflow_is_told_to_mask_is_masked(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    value = pa.table({"Patient": ["seen"], "ward": ["x"]})
+    assert told(box, value, preview_rows=1)["preview"] == [["seen", "x"]]
+    monkeypatch.setenv("AIRFLOW__CORE__SENSITIVE_VAR_CONN_NAMES", "iban, patient")
+    assert told(box, value)["preview"] == [["***", "x"]]
+
+
+def test_airflows_own_names_are_among_ours() -> None:
+    from airfreight import _airflow
+
+    for name in (
+        "airflow.sdk._shared.secrets_masker",
+        "airflow.sdk.execution_time.secrets_masker",
+        "airflow.utils.log.secrets_masker",
+    ):
+        try:
+            module = __import__(name, fromlist=["DEFAULT_SENSITIVE_FIELDS"])
+        except ImportError:
+            continue
+        assert _airflow.sensitive_names() >= module.DEFAULT_SENSITIVE_FIELDS
+        return
+    pytest.fail("no secrets masker was found")
+
+
+class Login(NamedTuple):
+    user: str
+    password: str
+
+
+class Color(enum.Enum):
+    RED = "seen"
+
+
+@dataclass
+class Account:
+    password: str = "seen"
+
+
+class Rude(dict[Any, Any]):
+    def __repr__(self) -> str:
+        raise RuntimeError
+
+
+class RudeDate(datetime.date):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+CELLS: list[tuple[Any, str]] = [
+    ({"user": "u", "password": "seen"}, "{'user': 'u', 'password': ***}"),
+    ({"a": [{"Token": "seen"}]}, "{'a': [{'Token': ***}]}"),
+    ([("api_key", "seen"), ("b", 1)], "[('api_key', ***), ('b', 1)]"),
+    (Login("u", "seen"), "{'user': 'u', 'password': ***}"),
+    (np.array([(1, "seen")], dtype=[("a", "i4"), ("secret", "U9")])[0], "{'a': 1, 'secret': ***}"),
+    (Account(), "<Account>"),
+    (Color.RED, "Color.RED"),
+    (Rude(a="seen"), "<Rude>"),
+    (RudeDate(2026, 1, 1), "<RudeDate>"),
+    (object(), "<object>"),
+    (lambda: "seen", "<function>"),
+    (frame(), "<DataFrame>"),
+    (b"seen", "<4 bytes>"),
+    ([b"seen"], "[<4 bytes>]"),
+    (LOOP, "[[[[…]]]]"),
+    (1 << 10_000, "<int of 10,001 bits>"),
+    ("x" * 64, "x" * 64),
+    ("x" * 65, "x" * 63 + "…"),
+    ("a\x00\ud800\n\u2028é🚢", "a\\x00\\ud800\\n\\u2028é🚢"),
+    (list(range(10**6)), "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, …"),
+    (collections.OrderedDict(a=1), "{'a': 1}"),
+    (decimal.Decimal("1.50"), "1.50"),
+    (np.datetime64("2026-01-01", "ns"), "2026-01-01T00:00:00.000000000"),
+    (np.float32(1.5), "1.5"),
+    (np.str_("x"), "x"),
+    (pd.NaT, "NaT"),
+    (pd.Interval(0, 1), "(0, 1]"),
+    (None, "None"),
+    (True, "True"),
+    ({1, }, "{1}"),
+    (np.arange(3), "[0, 1, 2]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cell", "text"), CELLS, ids=lambda it: type(it).__name__)
+def test_a_cell_is_a_short_text_without_secrets(cell: Any, text: str) -> None:
+    hides = _preview.hider((), frozenset(("password", "token", "api_key", "secret")))
+    assert _preview.text(cell, hides) == text
+
+
+def test_members_of_cells_of_tables_are_masked(box: Box) -> None:
+    cells = [{"user": "u", "token": "seen"}]
+    kind = pa.map_(pa.string(), pa.string())
+    for value in (
+        pa.table({"a": cells}),
+        pa.table({"a": pa.array([[("token", "seen")]], kind)}),
+        pl.DataFrame({"a": cells}),
+        pd.DataFrame({"a": cells}),
+        pd.DataFrame({"a": pd.Series(cells, dtype=pd.ArrowDtype(pa.array(cells).type))}),
+        [{"a": cells[0]}, {"a": cells[0]}],
+    ):
+        fields = told(box, value, preview_rows=3, threshold=0)
+        assert "***" in fields["preview"][0][0]
+        assert "seen" not in json.dumps(fields)
+
+
+def test_a_preview_looks_at_nothing_but_the_first_rows(box: Box) -> None:
+    class Cell(datetime.date):
+        seen = 0
+
+        def __str__(self) -> str:
+            Cell.seen += 1
+            return "cell"
+
+    hides = _preview.hider(())
+    found = _preview.cells(pd.DataFrame({"a": [Cell(2026, 1, 1)] * 1000}), ["a"], 3, ["no"])
+    assert found == [["cell"]] * 3
+    assert Cell.seen == 3
+    assert not hides("a")
+
+
+def test_what_can_not_be_previewed_is_pushed_without(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> Any:
+        raise RuntimeError
+
+    monkeypatch.setitem(_preview._TAKERS, "pandas", broken)
+    fields = told(box, frame(), preview_rows=3)
+    assert "preview" not in fields
+    assert fields["nulls"] == [1, 2, 0]
+
+
+def test_rows_of_the_preview_give_way_to_columns(box: Box) -> None:
+    names = [f"a_long_label_{number}" for number in range(60)]
+    value = pa.table({name: ["y" * 60] * 5 for name in names})
+    fields = told(box, value, preview_rows=5)
+    assert len(json.dumps(fields, separators=(",", ":"))) <= MOST_BYTES
+    assert len(fields["columns"]) == 60
+    assert "preview" not in fields
+    few = told(box, value.select(names[:10]), preview_rows=5)
+    assert 0 < len(few["preview"]) < 5
