@@ -353,6 +353,98 @@ def documents() -> dict[str, tuple[str, str]]:
                 '{"~pandas.Period":[672,"M"]},{"~pandas.Interval":[0,1.5,"right"]}]'
             ),
         ),
+        "numpy_scalars": (
+            "[np.float64(0.5), np.int8(-1), np.datetime64(5, 'ns'), np.bool_(True)]",
+            (
+                '[{"~numpy":["<f8","AAAAAAAA4D8="]},{"~numpy":["|i1","/w=="]},'
+                '{"~numpy":["<M8[ns]","BQAAAAAAAAA="]},{"~numpy":["|b1","AQ=="]}]'
+            ),
+        ),
+        "pydantic_more": (
+            "[classes.Open(number=2, more=(1,))]",
+            (
+                '[{"~pydantic":[["formats.golden.classes:Open",["more","number"],["more"],null],'
+                '{"number":2,"more":{"~tuple":[1]}}]}]'
+            ),
+        ),
+        "enums": (
+            (
+                "[classes.Color.RED, classes.Color.BLUE, classes.Level.LOW, classes.Shade.DARK, "
+                "classes.Shade.LIGHT | classes.Shade.DARK, classes.Shade(0)]"
+            ),
+            (
+                '[{"~enum":["formats.golden.classes:Color",["RED",null]]},'
+                '{"~enum":["formats.golden.classes:Color",["BLUE",null]]},'
+                '{"~enum":["formats.golden.classes:Level",["LOW",null]]},'
+                '{"~enum":["formats.golden.classes:Shade",["DARK",null]]},'
+                '{"~enum":["formats.golden.classes:Shade",[null,3]]},'
+                '{"~enum":["formats.golden.classes:Shade",[null,0]]}]'
+            ),
+        ),
+        "named_tuples": (
+            "classes.Point(1, {classes.Point('a', None): classes.Point({2}, [])})",
+            (
+                '{"~named":["formats.golden.classes:Point",[1,{"~dict":'
+                '[[{"~named":["formats.golden.classes:Point",["a",null]]},'
+                '{"~named":["formats.golden.classes:Point",[{"~set":[2]},[]]]}]]}]]}'
+            ),
+        ),
+        "objects": (
+            ("[classes.Model(classes.Model([1]), (2,)), classes.Slotted({1})]"),
+            (
+                '[{"~object":[["formats.golden.classes:Model",null],{"layers":{"~object":'
+                '[["formats.golden.classes:Model",null],{"layers":[1],"more":null}]},'
+                '"more":{"~tuple":[2]}}]},'
+                '{"~object":[["formats.golden.classes:Slotted",null],{"first":{"~set":[1]}}]}]'
+            ),
+        ),
+        "pydantic": (
+            "[classes.Inner(held=(1,)), classes.Inner(number=5)]",
+            (
+                '[{"~object":[["formats.golden.classes:Inner",[["held"],false,false]],'
+                '{"number":1,"held":{"~tuple":[1]}}]},'
+                '{"~object":[["formats.golden.classes:Inner",[["number"],false,false]],'
+                '{"number":5,"held":null}]}]'
+            ),
+        ),
+        "pendulum": (
+            (
+                "[pendulum.naive(2026, 1, 1, 12), "
+                "pendulum.datetime(2026, 1, 1, tz='Europe/Berlin'), "
+                "pendulum.datetime(2026, 10, 25, 2, 30, 0, 5, tz='Europe/Berlin', fold=1), "
+                "pendulum.parse('2026-01-01T00:00:00+05:30')]"
+            ),
+            (
+                '[{"~pendulum.DateTime":["2026-01-01T12:00:00",null,1]},'
+                '{"~pendulum.DateTime":["2026-01-01T00:00:00",["pendulum","Europe/Berlin"],1]},'
+                '{"~pendulum.DateTime":["2026-10-25T02:30:00.000005",["pendulum","Europe/Berlin"],'
+                '1]},{"~pendulum.DateTime":["2026-01-01T00:00:00",["pendulum-fixed",19800,"+05:30"],'
+                "0]}]"
+            ),
+        ),
+        "reference": (
+            f"[Reference.from_dict({json.loads(references()['array_of_mapped_task.json'])!r})]",
+            '[{"~ref":'
+            + json.dumps(
+                json.loads(references()["array_of_mapped_task.json"]),
+                sort_keys=True,
+                separators=(",", ":"),
+                ensure_ascii=False,
+            )
+            + "}]",
+        ),
+        "zones_of_pytz": (
+            (
+                "[datetime.datetime(2026, 7, 1, tzinfo=pytz.utc), "
+                "datetime.time(1, tzinfo=pytz.FixedOffset(330)), "
+                "pytz.timezone('Europe/Berlin').localize(datetime.datetime(2026, 7, 1))]"
+            ),
+            (
+                '[{"~datetime":["2026-07-01T00:00:00",["pytz-utc"],0]},'
+                '{"~time":["01:00:00",["pytz-fixed",330],0]},{"~datetime":'
+                '["2026-07-01T00:00:00",["pytz","Europe/Berlin",7200,3600,"CEST"],0]}]'
+            ),
+        ),
     }
 
 

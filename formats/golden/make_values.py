@@ -54,6 +54,24 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
         "enum.arrow": "pl.Series('e', ['a', None], dtype=pl.Enum(['unused', 'a']))",
         "times.parquet": "pl.Series('t', [1, None]).cast(pl.Datetime('ns', 'Europe/Berlin'))",
     },
+    "pandas": {
+        "series.parquet": "pd.Series(np.array([1.5, np.nan]), name=('a', 1), "
+        "index=pd.Index(['k', None], dtype=object))",
+        "series.arrow": "pd.Series(np.array([1.5, np.nan]), name=('a', 1), "
+        "index=pd.Index(['k', None], dtype=object))",
+        "index.parquet": "pd.Index([1, 'x', None, (2, 'y')], dtype=object, name=5, "
+        "tupleize_cols=False)",
+        "index_of_times.parquet": "pd.DatetimeIndex(np.array([1, 2, 3], 'M8[D]')"
+        ".astype('M8[ns]'), freq='D', name='day')",
+        "index_of_levels.arrow": "pd.MultiIndex(levels=[pd.Index(['b', 'unused', 'a'], "
+        "dtype=object), np.array([2.5, 1.5])], codes=[[0, 2], [1, -1]], names=['x', None])",
+        "range.parquet": "pd.RangeIndex(2, 9, 3)",
+        "categorical.parquet": "pd.Categorical([1, 2, None], [2, 1, 0], ordered=True)",
+        "array.parquet": "pd.array([1, None], dtype='Int64')",
+        "array_of_times.parquet": "pd.DatetimeIndex(np.array([1, 2, 3], 'M8[D]')"
+        ".astype('M8[ns]'), freq='D').array",
+        "array_of_objects.arrow": "pd.Series([1, 'x'], dtype=object).array",
+    },
 }
 
 
@@ -80,10 +98,11 @@ def main() -> int:
 def evaluate(expression: str) -> Any:
     """The value of an expression, with the libraries by their usual names."""
     import numpy as np
+    import pandas as pd
     import polars as pl
     import pyarrow as pa
 
-    return eval(expression, {"np": np, "pa": pa, "pl": pl})  # noqa: S307 (ours)
+    return eval(expression, {"np": np, "pa": pa, "pd": pd, "pl": pl})  # noqa: S307 (ours)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from airfreight.errors import (
     Error,
     InvalidError,
     UnavailableError,
+    UnsupportedError,
     is_of_machine,
 )
 
@@ -87,12 +88,24 @@ def made(fields: dict[str, Any], make: Callable[[], Any], reader: _Reader | None
             )
             failed.name_xcom(fields)
             raise failed from error
-        wrong = CorruptError(
-            f"the object is what was written, but can't be read as {fields.get('_xcom_type')} "
-            f"({type(error).__name__}: {error})."
-        )
+        wrong = _unreadable(fields.get("_xcom_type"), error)
         wrong.name_xcom(fields)
         raise wrong from error
+
+
+def _unreadable(kind: Any, error: Exception) -> Error:
+    """The error for an object whose bytes are verified and which its library can't read."""
+    text = (
+        f"the object is what was written, but can't be read as {kind} "
+        f"({type(error).__name__}: {error})"
+    )
+    library = values.library_of(kind)
+    if library is None:
+        return CorruptError(f"{text}.")
+    return UnsupportedError(
+        f"{text} by {library}: another release wrote it, which has more types. Read it with that "
+        "one, or convert the value before it is pushed."
+    )
 
 
 def is_lazy(fields: dict[str, Any]) -> bool:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+from formats.golden import classes
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.oracle import assert_same
@@ -29,7 +30,8 @@ from tests.python.conftest import MANY, Box, airflow_3, default, stored
 from tests.python.models import MODELS
 
 import airfreight
-from airfreight import exchange, runtime
+from airfreight import _airflow, exchange, runtime
+from airfreight.reference import Reference
 from airfreight.values import DEFAULTS, document, json_
 
 if TYPE_CHECKING:
@@ -95,23 +97,19 @@ def same(left: Any, right: Any) -> Any:
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
-def test_golden_documents_are_read_and_written_again(path: Path) -> None:
+def test_golden_documents_are_read_and_written_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = {
-        name: module
-        for name, module in globals().items()
-        if name
-        in (
-            "collections",
-            "datetime",
-            "decimal",
-            "fractions",
-            "np",
-            "pathlib",
-            "pd",
-            "uuid",
-            "zoneinfo",
-        )
+        name: globals()[name]
+        for name in ("collections", "datetime", "decimal", "fractions", "np", "pathlib", "pd")
     }
+    names |= {"uuid": uuid, "zoneinfo": zoneinfo, "Reference": Reference, "classes": classes}
+    for late in ("pendulum", "pytz"):
+        names[late] = importlib.import_module(late)  # Of Airflow's environment.
+    if path.stem.startswith("pydantic"):
+        pytest.importorskip("pydantic")
+    monkeypatch.setattr(_airflow, "may_load", lambda name: name.startswith("formats.golden."))
     value = eval(path.with_suffix(".txt").read_text(), names)
     raw = path.read_bytes()
     assert same(document.decode(memoryview(raw)), value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.python.conftest import Box, stored
 from tests.python.frame_cases import DAYS, KEPT, made, objects
 
 import airfreight
+from airfreight import values
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -102,3 +104,15 @@ def test_an_array_of_objects_whose_comparison_raises_comes_back(box: Box) -> Non
     back = box.through(value)
     assert type(back) is type(value)
     assert back._ndarray[0].as_tuple() == value._ndarray[0].as_tuple()
+
+
+GOLDEN = Path(__file__).parents[2] / "formats" / "golden" / "pandas" / "v1"
+
+
+@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.txt")), ids=lambda path: path.stem)
+def test_golden_files_are_read(path: Path) -> None:
+    kind, expression = path.read_text().splitlines()
+    codec = values.for_type(kind)
+    assert codec is not None
+    back = codec.decode(memoryview(bytearray(path.with_suffix("").read_bytes())))
+    assert_same(back, eval(expression, {"np": np, "pd": pd}))

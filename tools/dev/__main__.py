@@ -58,6 +58,9 @@ def _parser() -> argparse.ArgumentParser:
     formatting.add_argument("--fix", action="store_true", help="rewrite what can be")
     formatting.set_defaults(work=_lint)
     add("wheel", "Build the portable wheel into dist/.").set_defaults(work=verbs.wheel)
+    add("support", "Measure what comes back of each kind of value; write the table.").set_defaults(
+        work=verbs.support
+    )
     add("docs", "Write the pages that are made from the code.").set_defaults(work=_docs)
     add("fuzz", "Run each fuzz target for a minute.").set_defaults(work=verbs.fuzz)
     return parser

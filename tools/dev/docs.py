@@ -6,9 +6,12 @@ import importlib.util
 import sys
 from types import ModuleType
 
+from tests.matrix import table
+
 from tools.dev.base import ROOT, DevError
 
 SETTINGS_PAGE = ROOT / "docs" / "settings.md"
+SUPPORT_PAGE = ROOT / "docs" / "support.md"
 
 _HEAD = """\
 # Settings
@@ -54,9 +57,12 @@ def settings_page() -> str:
 def write() -> None:
     """Write the pages."""
     SETTINGS_PAGE.write_text(settings_page())
+    SUPPORT_PAGE.write_text(table.page(table.load()))
 
 
 def check() -> None:
     """Raise when a page is not what the code makes of it."""
     if not SETTINGS_PAGE.exists() or SETTINGS_PAGE.read_text() != settings_page():
         raise DevError("docs/settings.md is not what the code says: run ./dev docs and commit it")
+    if not SUPPORT_PAGE.exists() or SUPPORT_PAGE.read_text() != table.page(table.load()):
+        raise DevError(f"docs/support.md is not what {table.PATH.name} says: run ./dev docs")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
-from tools.dev import build, docs, lint
+from tools.dev import build, docs, lint, matrix
 from tools.dev import setup as installing
 from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, run, say
 from tools.dev.stages import Stages
@@ -61,6 +61,15 @@ def bench(arguments: argparse.Namespace) -> int:
     if arguments.suites != ["transfer"]:  # The others measure XCom backends.
         venv = installing.airflow_venv("3.3.2", wheel)
     run([venv / "bin" / "python", "-m", "bench", *arguments.suites], env=_server_env())
+    return 0
+
+
+def support(arguments: argparse.Namespace) -> int:
+    """Measure the support table."""
+    del arguments
+    installing.apt(["build"])
+    installing.tools_venv()
+    matrix.measure()
     return 0
 
 
@@ -116,6 +125,7 @@ def test(arguments: argparse.Namespace) -> int:
         stages.stage(f"airflow-{version}", work, after=with_wheel, group="airflow")
     celery = partial(_airflow_tests, "3.3.2", celery=True)
     stages.stage("airflow-celery", celery, after=with_wheel, group="airflow")
+    stages.stage("matrix", matrix.check, after=with_wheel)
     stages.stage("access", _access_tests, after=with_wheel)
     stages.stage("chaos", partial(_chaos, 1000, seed=1), after=with_wheel)
     # A dozen targets: within the minute that the stage may take.

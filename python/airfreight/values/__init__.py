@@ -128,6 +128,8 @@ _BY_CLASS = {
     "builtins.bytes": "binary",
     "builtins.memoryview": "binary:MEMORYVIEW",
     "numpy.clongdouble": "_npz:SCALAR",
+    "numpy.complex256": "_npz:SCALAR",  # numpy before 1.25
+    "numpy.float128": "_npz:SCALAR",  # numpy before 1.25
     "numpy.longdouble": "_npz:SCALAR",
     "numpy.longlong": "_npz:SCALAR",
     "numpy.ma.MaskedArray": "_npz:MASKED",  # numpy 2
@@ -385,6 +387,17 @@ def _load(place: str, kind: str = "") -> Codec:
         ) from error
     codec: Codec = getattr(found, name) if name else found
     return codec
+
+
+def library_of(kind: Any) -> str | None:
+    """The libraries that read objects of an `_xcom_type`, and their versions; None: it is we."""
+    name = kind.partition(".")[0] if isinstance(kind, str) else ""
+    if name not in _NOT_BY_PROTOCOL:
+        return None
+    names = (name, "pyarrow") if name == "pandas" else (name,)
+    return " and ".join(
+        f"{it} {getattr(sys.modules.get(it), '__version__', 'of this environment')}" for it in names
+    )
 
 
 def shown(label: Any) -> str:

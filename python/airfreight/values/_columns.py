@@ -18,6 +18,7 @@ import pyarrow as pa
 from airfreight._imports import loading
 from airfreight.errors import UnsupportedError
 from airfreight.values import _arrow_types, _objects, document
+from airfreight.values._freq_names import of_period
 from airfreight.values._freqs import pack_freq, same_freq, set_freq, unpack_freq
 from airfreight.values._objects import Refused
 
@@ -252,7 +253,8 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         if "freq" in spec:
             dtype: Any = pd.PeriodDtype(unpack_freq(spec["freq"]))
         else:
-            dtype = pd.api.types.pandas_dtype(spec["dtype"])
+            name = spec["dtype"].removeprefix("period[").removesuffix("]")
+            dtype = of_period(pd.PeriodDtype, name)
         ordinals = chunks.fill_null(_NO_TIME)
         return pd.arrays.PeriodArray(_numpy_from(ordinals, np.dtype("i8")), dtype=dtype)
     if kind == "categorical":

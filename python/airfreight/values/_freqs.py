@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from airfreight.values import document
+from airfreight.values._freq_names import of_offset
 from airfreight.values._objects import Refused
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def pack_freq(freq: Any, options: Options | None) -> Any:
 def unpack_freq(packed: Any) -> Any:
     """The inverse."""
     if isinstance(packed, str):
-        return pd.tseries.frequencies.to_offset(packed)
+        return of_offset(pd.tseries.frequencies.to_offset, packed)
     made = getattr(pd.offsets, packed["offset"])
     assert issubclass(made, pd.offsets.BaseOffset), made
     return made(n=packed["n"], normalize=packed["normalize"], **document.from_json(packed["kwds"]))

@@ -342,7 +342,10 @@ class Source:
 
         `positions` are numbers of columns, which rise; None: all of them.
         """
-        if positions is None:
+        if not self._file.num_row_groups:  # Which pyarrow 18 takes for an error.
+            table = self._file.schema_arrow.empty_table()
+            columns = list(table.columns if positions is None else table.select(positions).columns)
+        elif positions is None:
             columns = list(self._file.read(use_threads=True).columns)
         else:
             leaves = leaf_numbers(self._file.schema_arrow, positions)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airfreight._imports import loading
 from airfreight.values import for_value
 from airfreight.values._content import from_base64, items, to_base64, typed
+from airfreight.values._freq_names import of_period
 from airfreight.values._unsupported import ITEMS, RAW, Unsupported
 from airfreight.values._zones import pack_zone, unpack_zone
 
@@ -146,7 +147,7 @@ def _unperiod(content: Any) -> Any:
         import pandas as pd
 
     ordinal, frequency = items(content, int, str)
-    return pd.Period(ordinal=ordinal, freq=frequency)
+    return of_period(lambda name: pd.Period(ordinal=ordinal, freq=name), frequency)
 
 
 def _uninterval(content: Any) -> Any:

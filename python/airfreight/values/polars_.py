@@ -16,7 +16,7 @@ import polars as pl
 
 from airfreight import values
 from airfreight.errors import InvalidError
-from airfreight.values import DEFAULTS, Form, Payload, _describe, require_labels
+from airfreight.values import DEFAULTS, Form, Payload, _describe, _polars_enums, require_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -98,8 +98,12 @@ class PolarsCodec:
         )
 
     def decode(self, data: memoryview) -> Any:
-        """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view."""
-        return self._from_frame(_read(data))
+        """Decodes what `encode` wrote. Nothing of the result lives in the memory of the view.
+
+        Raises:
+            UnsupportedError: a dtype is one that this release of polars reads as another.
+        """
+        return self._from_frame(_polars_enums.check(_read(data), data))
 
 
 def _body(data: memoryview, form: Form, new_sink: NewSink) -> Any:

@@ -1,0 +1,60 @@
+"""Whether polars has read the categories of an Enum, which releases of it write differently.
+
+polars tells an Enum in the metadata of a field of the Arrow schema, and has changed how: 1.9 by
+`POLARS.CATEGORICAL_TYPE`, 1.20 by `_PL_ENUM_VALUES`, 1.33 by `_PL_ENUM_VALUES2`, as their files
+show. To a release that does not know the name it is a Categorical, and it does not say so.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import struct
+from typing import Any
+
+import polars as pl
+
+from airfreight.errors import UnsupportedError
+
+_MARKERS = (b"_PL_ENUM_VALUES", b"POLARS.CATEGORICAL_TYPE")
+_PARQUET_MAGIC = b"PAR1"
+#: At the end of a file: the length of its footer, and a magic of four or of six bytes.
+_PARQUET_END = struct.Struct("<I4s")
+_IPC_END = struct.Struct("<I6s")
+#: In the footer of Parquet the Arrow schema is base64.
+_SCHEMA = re.compile(rb"[A-Za-z0-9+/]{64,}={0,2}")
+
+
+def check(frame: pl.DataFrame, data: memoryview) -> pl.DataFrame:
+    """The frame, if all Enums of its file are there.
+
+    Raises:
+        UnsupportedError: one was read as another dtype.
+    """
+    if not _has_categories(frame):
+        return frame
+    footer = _footer(data)
+    wanted = sum(map(footer.count, _MARKERS))
+    found = sum(str(dtype).count("Enum(") for dtype in frame.dtypes)
+    if wanted <= found:
+        return frame
+    raise UnsupportedError(
+        f"the value has a column of dtype Enum, which polars {pl.__version__} here reads as a "
+        "Categorical: another release of polars wrote it. Install that one here as well, or cast "
+        "the column to Categorical or String before it is pushed."
+    )
+
+
+def _has_categories(frame: pl.DataFrame) -> bool:
+    return any("Categorical" in str(dtype) for dtype in frame.dtypes)
+
+
+def _footer(data: memoryview) -> bytes:
+    """The Arrow schema of a file, with some bytes around it."""
+    end: Any = _PARQUET_END if bytes(data[:4]) == _PARQUET_MAGIC else _IPC_END
+    (size, _) = end.unpack_from(data, len(data) - end.size)
+    footer = bytes(data[-end.size - size : -end.size])
+    if end is _IPC_END:
+        return footer
+    texts = _SCHEMA.findall(footer)
+    return b"".join(base64.b64decode(text[: len(text) // 4 * 4]) for text in texts)
