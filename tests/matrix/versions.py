@@ -53,7 +53,7 @@ def encode(it: Any, options: Options) -> tuple[str, bytes]:
         if packed.leaves:
             codec, payload = bundle, bundle.encode(packed, options, values.new_sink)
         else:
-            codec, payload = document, document.payload(it, packed.encoded)
+            codec, payload = document, document.payload(it, packed.segments)
     body: Any = payload.body
     return codec.TYPE, body.getvalue() if hasattr(body, "getvalue") else b"".join(body)
 
