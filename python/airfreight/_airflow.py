@@ -97,6 +97,44 @@ def may_load(class_name: str) -> bool:
     return False
 
 
+#: Where Airflow masks secrets: 3.1+ in tasks and elsewhere, 3.0, 2.x.
+_MASKERS = (
+    "airflow.sdk._shared.secrets_masker",
+    "airflow._shared.secrets_masker",
+    "airflow.sdk.execution_time.secrets_masker",
+    "airflow.utils.log.secrets_masker",
+)
+
+
+class Masker:
+    """What Airflow hides of a text in this process."""
+
+    def __init__(self) -> None:
+        """Looks for Airflow's own.
+
+        Raises:
+            LookupError: there is none that says what it hides.
+        """
+        # (Later releases keep the older names as modules that warn of themselves.)
+        found = [vars(sys.modules[name]) for name in _MASKERS if name in sys.modules]
+        self._redact = [one["redact"] for one in found if "_secrets_masker" in one]
+        if not self._redact:
+            raise LookupError("Airflow's masker of secrets is not loaded")
+        #: How many characters a secret has, at the most. (Airflow has them escaped.)
+        self.longest = max(
+            len(pattern)
+            for one in found
+            if "_secrets_masker" in one
+            for pattern in ("", *one["_secrets_masker"]().patterns)
+        )
+
+    def redact(self, value: Any, name: str | None = None) -> Any:
+        """The value with `***` in the place of secrets, as `redact` of Airflow has it."""
+        for redact in self._redact:
+            value = redact(value, name)
+        return value
+
+
 def executor() -> str:
     """The text of `[core] executor`; empty where it can't be told."""
     value = os.environ.get("AIRFLOW__CORE__EXECUTOR")

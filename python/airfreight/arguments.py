@@ -10,15 +10,24 @@ Here a reference to an XCom among the arguments (`XComArg`) becomes one of a sub
 as before; but a value with a longer text than is kept goes into the arguments inside a `_Held`,
 which stands for an excerpt of it when Airflow makes text, and the operator is told to take all of
 them out again before it executes, by what it has for that: `pre_execute`. Nothing of Airflow is
-replaced. A value with a short text, and any that something unknown is about, goes its usual way.
+replaced.
+
+Nothing but Airflow's own code may meet a `_Held`. So a value goes its usual way where Airflow does
+not render the task in order to run it, and where something that is not Airflow's might look at the
+arguments between their rendering and `pre_execute`: a template, a listener, a method of the
+operator's own. Callbacks for what goes wrong meanwhile take the values out first.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
+import datetime
+import decimal
 import inspect
 import logging
+import sys
+from types import FunctionType
 from typing import Any
 
 from airfreight import _airflow
@@ -27,28 +36,54 @@ _log = logging.getLogger("airfreight")
 
 #: The fields of an operator that hold arguments.
 _FIELDS = ("op_args", "op_kwargs")
-#: How many times the characters that Airflow keeps an excerpt has: Airflow's text of it is longer
-#: than what is kept, so that it is cut and marked as it would be without us.
-_TIMES = 2
 #: References deeper than that inside an argument are left alone.
 _DEEPEST_REFERENCE = 10
-#: Lists and dicts deeper than that inside a value are left to Airflow.
-_DEEPEST_VALUE = 50
-#: Libraries whose objects have a text of some lines that is slow to make, and how many characters
-#: that is at the least.
-_LIBRARIES = ("pandas", "polars", "pyarrow")
-_LEAST_TEXT = 20
-#: Characters between two elements.
-_SEPARATOR = 2
 #: What has to be Airflow's own of an operator, and where Airflow has it: an operator that renders
 #: or prepares in a way of its own may look at its arguments meanwhile.
-_METHODS = ("pre_execute", "render_template_fields", "_do_render_template_fields")
+_METHODS = (
+    "pre_execute",
+    "render_template_fields",
+    "_do_render_template_fields",
+    "render_template",
+    "_render",
+    "get_template_env",
+    "on_kill",
+    "__setattr__",
+    "__getattribute__",
+)
 _MODULES = (
     "airflow.sdk.bases.",
     "airflow.sdk.definitions.",
     "airflow.models.",
     "airflow.template.",
 )
+#: What renders a task that is run then, and where that runs through on its way here: all of it is
+#: Airflow's, but for the spans of its traces.
+_RUNNERS = (
+    ("airflow.sdk.execution_time.task_runner", "_prepare"),
+    ("airflow.models.taskinstance", "_execute_task_with_callbacks"),
+)
+_RUN_THROUGH = (
+    "airfreight.",
+    "airflow.sdk.",
+    "airflow.models.",
+    "airflow.template.",
+    "airflow.utils.",
+    "airflow._shared.",
+    "contextlib",
+    "opentelemetry.",
+)
+_MOST_FRAMES = 100
+#: What is called of an operator that fails before it executes.
+_CALLBACKS = ("on_failure_callback", "on_retry_callback", "on_skipped_callback")
+#: How many parts of fields that are rendered later are looked at.
+_MOST_PARTS = 1_000
+_NO_TEMPLATES = (
+    type(None), bool, int, float, complex, bytes, datetime.date, datetime.time,
+    datetime.timedelta, datetime.tzinfo, decimal.Decimal, type, FunctionType,
+)  # fmt: skip
+#: What begins something in a template of Jinja.
+_TEMPLATE_MARKS = ("{{", "{%", "{#")
 
 # The subclasses made so far, by what they derive from.
 _bounded: dict[type, type] = {}
@@ -67,7 +102,7 @@ def bound(task: Any, operator: Any, mapped: dict[str, Any] | None) -> None:
     for name in _FIELDS:
         before = getattr(task, name, None) if mapped is None else mapped.get(name)
         after = _replaced(before, (name,))
-        if after is before:
+        if after is before or (mapped is not None and not _is_serialized(after)):
             continue
         if mapped is not None:
             mapped[name] = after
@@ -78,12 +113,39 @@ def bound(task: Any, operator: Any, mapped: dict[str, Any] | None) -> None:
 
 def _is_ordinary(operator: Any) -> bool:
     """Whether an operator renders its arguments, and prepares to execute, as Airflow's own do."""
-    return all(
-        next(base for base in operator.__mro__ if name in vars(base)).__module__.startswith(
-            _MODULES
-        )
-        for name in _METHODS
-    )
+    if any(inspect.getattr_static(operator, name, None) is not None for name in _FIELDS):
+        return False  # Properties.
+    for name in _METHODS:
+        base = next(base for base in operator.__mro__ if name in vars(base))
+        method = vars(base)[name]
+        # (One that was put in its place, and copied its name, has other globals.)
+        if base is not object and not (
+            base.__module__.startswith(_MODULES)
+            and type(method) is FunctionType
+            and method.__module__.startswith(_MODULES)
+            and method.__globals__["__name__"].startswith("airflow.")
+        ):
+            return False
+    return True
+
+
+def _is_serialized(value: Any) -> bool:
+    """Whether Airflow can write down what all instances of a mapped task share.
+
+    In 2.9 it goes by the very class of a reference.
+    """
+    serialize = getattr(sys.modules.get("airflow.models.xcom_arg"), "serialize_xcom_arg", None)
+    kind = type(value)
+    if serialize is None:
+        return True
+    if kind in (dict, list, tuple):
+        return all(map(_is_serialized, value.values() if kind is dict else value))
+    if kind in _bounded.values():
+        try:
+            serialize(value)
+        except Exception:  # noqa: BLE001 (whatever it is, the DAG could not be read)
+            return False
+    return True
 
 
 def _replaced(value: Any, place: tuple[Any, ...]) -> Any:
@@ -128,13 +190,23 @@ def _subclass(cls: Any) -> type:
         __slots__ = ()
 
         def resolve(self, context: Any, *args: Any, **kwargs: Any) -> Any:
-            value = super().resolve(context, *args, **kwargs)
-            return _hold(value, context, self._airfreight_place)
+            try:
+                value = super().resolve(context, *args, **kwargs)
+            except BaseException:
+                _give_up(context)
+                raise
+            return _hold(value, context, self)
 
         def __reduce_ex__(self, protocol: Any) -> Any:
             # What is copied with all of its DAG, or pickled, is the reference that it was.
             made, of, *rest = super().__reduce_ex__(protocol)
             return made, tuple(cls if one is Bounded else one for one in of), *rest
+
+        def __eq__(self, other: object) -> bool:
+            other = copy.copy(other) if type(other) is Bounded else other
+            return bool(copy.copy(self) == other)
+
+        __hash__ = cls.__hash__
 
     for name in ("__module__", "__name__", "__qualname__"):
         setattr(Bounded, name, getattr(cls, name))
@@ -144,7 +216,7 @@ def _subclass(cls: Any) -> type:
 class _Held:
     """A value, in the place of an argument from its pull to the start of the task.
 
-    Airflow 3.1 and later asks `serialize` for its text, earlier releases `repr`.
+    Airflow 3.1 and later asks `serialize` for its text, earlier releases `str` and `repr`.
     """
 
     __slots__ = ("_shown", "value")
@@ -156,63 +228,187 @@ class _Held:
     def serialize(self) -> Any:
         return self._shown
 
+    def __str__(self) -> str:
+        return str(self._shown)
+
     def __repr__(self) -> str:
-        is_text = isinstance(self._shown, str) and not isinstance(self.value, str)
-        return str(self._shown) if is_text else repr(self._shown)
+        return repr(self._shown)
 
 
-def _hold(value: Any, context: Any, place: tuple[Any, ...]) -> Any:
+def _hold(value: Any, context: Any, reference: Any) -> Any:
     """The value of an argument, held where it is large and the operator will take it out again."""
     try:
-        excerpt = _Excerpt(_TIMES * _kept())
-        shown = excerpt.of(value)
-        if not excerpt.cut:
-            return value
+        from airfreight._excerpt import excerpt
+
+        # First what is quick. (Under a mapped task it is the operator of this instance by now.)
         operator = context["task"]
-        # (Under a mapped task it is the operator of this instance by now.)
-        if not _is_ordinary(type(operator)):
+        place = reference._airfreight_place
+        if not _is_there(reference, operator, place) or not _is_unseen(operator, context, place):
             return value
-        hook = operator._pre_execute_hook
-        places = getattr(hook, "airfreight_places", None)
-        if places is None:
-            places = []
-            operator._pre_execute_hook = _before(operator, hook, places)
-        places.append(place)
+        is_cut, shown = excerpt(value, _kept())
+        if not is_cut:
+            return value
+        hold = _hold_of(operator)
+        if hold is None:
+            hold = _Hold(operator)
+            hold.begin()
+        hold.places.append(place)
         return _Held(value, shown)
     except Exception:  # noqa: BLE001 (the task runs all the same, with the value as it is)
         _log.debug("Airfreight could not bound how an argument is rendered", exc_info=True)
         return value
 
 
-def _before(operator: Any, hook: Any, places: list[tuple[Any, ...]]) -> Any:
-    """What the operator is to do before it executes: take the values out, then what it has to."""
-
-    def release(context: Any) -> Any:
-        _release(operator, context, places)
-        return None if hook is None else hook(context)
-
-    def release_generating(context: Any) -> Any:
-        _release(operator, context, places)
-        return (yield from hook(context))
-
-    # Airflow runs generator functions in another way than functions.
-    made: Any = release_generating if inspect.isgeneratorfunction(hook) else release
-    made.airfreight_places = places
-    return made
+def _is_there(reference: Any, operator: Any, place: tuple[Any, ...]) -> bool:
+    """Whether it is this argument of the operator that is resolved: it has not been before."""
+    name, *path = place
+    found = vars(operator).get(name)
+    for key in path:
+        if type(found) not in (dict, list, tuple):
+            return False
+        found = found[key]
+    return found is reference
 
 
-def _release(operator: Any, context: Any, places: list[tuple[Any, ...]]) -> None:
-    tasks = [operator]
-    if context.get("task") is not operator:  # A copy of an operator has its hook, too.
-        tasks.append(context.get("task"))
-    for task in tasks:
-        for name, *path in places:
-            # (A hook of a DAG's own may have changed what there is.)
-            with contextlib.suppress(AttributeError, LookupError):
-                before = getattr(task, name)
-                after = _released(before, path)
-                if after is not before:
-                    setattr(task, name, after)
+def _is_unseen(operator: Any, context: Any, place: tuple[Any, ...]) -> bool:
+    """Whether nothing but Airflow will look at an argument until the operator executes."""
+    if not _is_ordinary(type(operator)) or any(name in vars(operator) for name in _METHODS):
+        return False
+    # Airflow 3.3 and later renders it before the task executes, too.
+    if context.get("map_index_template") is not None:
+        return False
+    # Airflow 3.2 and later looks for `op_kwargs.x.y` with another way of rendering.
+    if any("." in path for path in getattr(operator, "template_fields_renderers", None) or ()):
+        return False
+    masker = _airflow.Masker()
+    # All of what has such a name is masked, and by that is shorter than it looks.
+    if any(isinstance(key, str) and masker.redact("x", key) != "x" for key in place):
+        return False
+    runner = _runner(operator)
+    if runner is None:
+        return False
+    # Airflow 3 calls its listeners before the task's own `pre_execute`, Airflow 2 after.
+    if runner["__name__"].startswith("airflow.sdk.") and (
+        runner["get_listener_manager"]().hook.on_task_instance_running.get_hookimpls()
+    ):
+        return False
+    fields = list(operator.template_fields)
+    # Templates there would see it.
+    later = [vars(operator).get(name) for name in fields[fields.index(place[0]) + 1 :]]
+    return not any(callable(one) for one in later) and _has_no_templates(later, operator)
+
+
+def _runner(operator: Any) -> dict[str, Any] | None:
+    """The globals of Airflow's function that renders this operator to run it, if one does."""
+    frame = inspect.currentframe()
+    renders = False
+    for _ in range(_MOST_FRAMES):
+        frame = None if frame is None else frame.f_back
+        if frame is None:
+            break
+        module, name = frame.f_globals.get("__name__", ""), frame.f_code.co_name
+        if (module, name) in _RUNNERS:
+            return frame.f_globals if renders else None
+        if not module.startswith(_RUN_THROUGH):
+            break
+        if name == "_do_render_template_fields":
+            if renders or frame.f_locals.get("parent") is not operator:
+                break
+            renders = True
+    return None
+
+
+def _has_no_templates(values: list[Any], operator: Any) -> bool:
+    """Whether to render these fields takes nothing but references of ours out of them."""
+    if getattr(operator.get_dag(), "jinja_environment_kwargs", None):
+        return False  # It may have other marks.
+    files = tuple(operator.template_ext or ())
+    rest, seen = list(values), 0
+    while rest:
+        one = rest.pop()
+        kind = type(one)
+        seen += 1
+        if seen > _MOST_PARTS:
+            return False
+        if kind is str:
+            if any(mark in one for mark in _TEMPLATE_MARKS) or (files and one.endswith(files)):
+                return False
+        elif kind in (dict, list, tuple, set):
+            if seen + len(one) > _MOST_PARTS:
+                return False
+            rest.extend(one.values() if kind is dict else one)
+        # (`ArgNotSet` is what Airflow has in the place of a command that comes later.)
+        elif not (
+            kind in _bounded.values() or kind in _NO_TEMPLATES or kind.__name__ == "ArgNotSet"
+        ):
+            return False
+    return True
+
+
+class _Hold:
+    """What an operator has of its own while it holds arguments, to be put back at their release."""
+
+    def __init__(self, operator: Any) -> None:
+        self.places: list[tuple[Any, ...]] = []
+        self._operator = operator
+        self._hook = hook = operator._pre_execute_hook
+        self._callbacks = {name: getattr(operator, name, None) for name in _CALLBACKS}
+
+        def release(context: Any) -> Any:
+            self.end(context)
+            return None if hook is None else hook(context)
+
+        def release_generating(context: Any) -> Any:
+            self.end(context)
+            return (yield from hook(context))
+
+        # Airflow runs generator functions in another way than functions.
+        made: Any = release_generating if inspect.isgeneratorfunction(hook) else release
+        made.airfreight = self
+        self._made = made
+
+    def begin(self) -> None:
+        self._operator._pre_execute_hook = self._made
+        for name, before in self._callbacks.items():
+            if before:
+                after = list(before) if isinstance(before, (list, tuple)) else [before]
+                setattr(self._operator, name, [self._called, *after])
+
+    def _called(self, context: Any) -> None:
+        """Airflow's callback for an operator that failed before it executed."""
+        self.end(context)
+
+    def end(self, context: Any) -> None:
+        """Takes the values out."""
+        tasks = [self._operator]
+        if context.get("task") is not self._operator:  # A copy of an operator has its hook, too.
+            tasks.append(context.get("task"))
+        for task in tasks:
+            for name, *path in self.places:
+                # (A hook of a DAG's own may have changed what there is.)
+                with contextlib.suppress(AttributeError, LookupError):
+                    before = getattr(task, name)
+                    after = _released(before, path)
+                    if after is not before:
+                        setattr(task, name, after)
+            if getattr(task, "_pre_execute_hook", None) is self._made:
+                task._pre_execute_hook = self._hook
+                for name, before in self._callbacks.items():
+                    if before:
+                        setattr(task, name, before)
+
+
+def _hold_of(operator: Any) -> _Hold | None:
+    found = getattr(operator._pre_execute_hook, "airfreight", None)
+    return found if isinstance(found, _Hold) else None
+
+
+def _give_up(context: Any) -> None:
+    """Takes out what an operator holds whose arguments can't be rendered."""
+    with contextlib.suppress(Exception):
+        hold = _hold_of(context["task"])
+        if hold is not None:
+            hold.end(context)
 
 
 def _released(value: Any, path: list[Any]) -> Any:
@@ -234,59 +430,3 @@ def _released(value: Any, path: list[Any]) -> Any:
 def _kept() -> int:
     """How many characters of a field's text Airflow keeps."""
     return max(int(_airflow.configuration().getint("core", "max_templated_field_length")), 1)
-
-
-class _Excerpt:
-    """The first part of a value: as much of it as makes a text of so many characters."""
-
-    def __init__(self, characters: int) -> None:
-        self._left = characters
-        #: Whether something was left out.
-        self.cut = False
-
-    def of(self, value: Any, depth: int = 0) -> Any:
-        """The excerpt of a value, which takes a time by its own size, not the value's."""
-        if isinstance(value, (str, bytes, bytearray)):
-            return self._of_text(value)
-        if depth < _DEEPEST_VALUE:
-            if isinstance(value, dict):
-                return self._of_dict(value, depth)
-            if isinstance(value, (list, tuple, set, frozenset)):
-                return self._of_items(value, depth)
-        is_large = type(value).__module__.partition(".")[0] in _LIBRARIES
-        self._left -= _LEAST_TEXT if is_large else 1
-        if is_large and callable(inspect.getattr_static(value, "serialize", None)):
-            # All of its bytes, which Airflow 3.1 and later would take for its text
-            # (`serialize_object` in `_serialize_template_field`).
-            self.cut = True
-            return str(value)
-        return value
-
-    def _of_text(self, value: Any) -> Any:
-        self._left -= len(value)
-        if self._left >= 0:
-            return value
-        self.cut = True
-        return value[: self._left]
-
-    def _of_dict(self, value: dict[Any, Any], depth: int) -> dict[Any, Any]:
-        shown = {}
-        for key, one in value.items():
-            if self._left <= 0:
-                self.cut = True
-                break
-            self._left -= _SEPARATOR + (len(key) if isinstance(key, str) else 1)
-            shown[key] = self.of(one, depth + 1)
-        return shown
-
-    def _of_items(self, value: Any, depth: int) -> Any:
-        shown = []
-        for one in value:
-            if self._left <= 0:
-                self.cut = True
-                break
-            self._left -= _SEPARATOR
-            shown.append(self.of(one, depth + 1))
-        if isinstance(value, tuple):
-            return tuple(shown)
-        return set(shown) if isinstance(value, (set, frozenset)) else shown

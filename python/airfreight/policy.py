@@ -30,6 +30,15 @@ _log = logging.getLogger("airfreight")
 #: The parameter of Airflow's Python operators that has them log what they return.
 _LOGS = "show_return_value_in_logs"
 
+#: Where Airflow has its Python operators.
+_OWN = (
+    "airflow.sdk.",
+    "airflow.models.",
+    "airflow.decorators.",
+    "airflow.operators.",
+    "airflow.providers.standard.",
+)
+
 _failed = False
 
 
@@ -125,6 +134,7 @@ def _quiet_mapped(task: Any, partial: dict[str, Any]) -> None:
 
 
 def _logs_by_default(operator: Any) -> bool:
+    """Whether an operator takes the parameter, and logs without it."""
     from inspect import signature
 
     for base in operator.__mro__:
@@ -132,4 +142,8 @@ def _logs_by_default(operator: Any) -> bool:
             found = signature(base.__init__).parameters.get(_LOGS)
             if found is not None:
                 return found.default is True
+            # One that hands on what it gets may pass the parameter itself, or take no other. Those
+            # of Airflow's own do neither.
+            if not base.__module__.startswith(_OWN):
+                return False
     return False

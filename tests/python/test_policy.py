@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import datetime
+import functools
 import logging
 import pickle
 import subprocess
@@ -12,6 +13,7 @@ import sys
 from importlib.metadata import entry_points
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 from pluggy import HookimplMarker
@@ -260,9 +262,6 @@ class Counting(list):  # type: ignore[type-arg]
             self.seen += 1
             yield item
 
-    def __repr__(self) -> str:
-        return repr(list(self))
-
 
 class Instance:
     """As much of a task instance as rendering needs."""
@@ -270,6 +269,7 @@ class Instance:
     def __init__(self, values: dict[str, Any], map_index: int = -1) -> None:
         self.values = values
         self.task: Any = None
+        self.hostname = ""
         self.dag_id, self.run_id, self.map_index = "d", "r", map_index
 
     def xcom_pull(self, task_ids: Any = None, **_: Any) -> Any:
@@ -291,14 +291,10 @@ def fields_of(operator: Any) -> dict[str, Any]:
     return _serialize_rendered_fields(operator)
 
 
-def prepare(made: Any, values: dict[str, Any]) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-    """Renders a task's arguments as Airflow does before it executes the task.
-
-    Returns the operator, its context, and what Airflow keeps of the arguments.
-    """
+def context_of(made: Any, values: dict[str, Any]) -> dict[str, Any]:
     instance = Instance(values)
     instance.task = made.prepare_for_execution()
-    context = {
+    return {
         "ti": instance,
         "task": instance.task,
         "dag": made.dag,
@@ -306,8 +302,41 @@ def prepare(made: Any, values: dict[str, Any]) -> tuple[Any, dict[str, Any], dic
         "params": {},
         "expanded_ti_count": None,
     }
-    instance.task.render_template_fields(context)
-    return instance.task, context, fields_of(instance.task)
+
+
+def render(context: dict[str, Any]) -> None:
+    """Has the task's arguments rendered by what Airflow runs tasks with."""
+    instance = context["ti"]
+    if exchange.ROWS_ARE_BYTES:
+        from airflow.models import taskinstance
+
+        # As the method of this name, which needs a database for all else that it does.
+        body = (
+            "def _execute_task_with_callbacks(ti, context):\n"
+            "    TaskInstance.render_templates(ti, context=context)\n"
+        )
+        part = dict(vars(taskinstance))
+        exec(body, part)
+        part["_execute_task_with_callbacks"](instance, context)
+        return
+    from airflow.sdk.execution_time import task_runner
+
+    type(instance).render_templates = task_runner.RuntimeTaskInstance.render_templates
+    with mock.patch.object(task_runner, "SUPERVISOR_COMMS", mock.Mock(), create=True):
+        task_runner._prepare(instance, mock.Mock(), context)
+
+
+def prepare(
+    made: Any, values: dict[str, Any], **more: Any
+) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    """Renders a task's arguments as Airflow does before it executes the task.
+
+    Returns the operator, its context, and what Airflow keeps of the arguments.
+    """
+    context = {**context_of(made, values), **more}
+    render(context)
+    operator = context["task"]
+    return operator, context, fields_of(operator)
 
 
 def run_hooks(operator: Any, context: dict[str, Any]) -> None:
@@ -541,6 +570,349 @@ def test_a_dag_is_serialized_as_without_the_policy() -> None:
         return DagSerialization.to_dict(dag)
 
     assert serialized(adapted=True) == serialized(adapted=False)
+
+
+# Secrets.
+
+#: As long as the tokens of some identity providers.
+SECRET = "eyJ" + "".join(chr(ord("a") + n * n % 26) for n in range(1200))
+
+
+@pytest.fixture
+def secret() -> Iterator[str]:
+    """A secret that Airflow masks."""
+    masker = _airflow.Masker
+    names = [name for name in _airflow._MASKERS if "_secrets_masker" in vars_of(name)]
+    kept = [vars_of(name)["_secrets_masker"]() for name in names]
+    before = [(one, set(one.patterns), one.replacer) for one in kept]
+    for one in kept:
+        one.add_mask(SECRET)
+    assert masker().redact(f"a {SECRET} b") == "a *** b"
+    yield SECRET
+    for one, patterns, replacer in before:
+        one.patterns, one.replacer = patterns, replacer
+
+
+def vars_of(name: str) -> dict[str, Any]:
+    return vars(sys.modules[name]) if name in sys.modules else {}
+
+
+def clear(kept: Any) -> int:
+    """How many characters of the secret are shown at one place."""
+    text = str(kept)
+    return max((n for n in range(5, len(SECRET) + 1) if SECRET[:n] in text), default=0)
+
+
+WITH_SECRETS: dict[str, Any] = {
+    "records": lambda: [{"url": f"u{n}", "auth": f"Bearer {SECRET}"} for n in range(200)],
+    "text": lambda: "\n".join(f"curl -H 'Bearer {SECRET}' u{n}" for n in range(200)),
+    "bytes": lambda: "\n".join(f"curl -H 'Bearer {SECRET}' u{n}" for n in range(200)).encode(),
+    "texts": lambda: ["\n".join([SECRET] * 20)] * 20,
+    # Airflow 3 sorts: what was cut comes first.
+    "last first": lambda: {"z": "z" * 3000, "a": ("y" * 6000 + SECRET) * 9},
+}
+
+
+@pytest.mark.parametrize("case", WITH_SECRETS)
+@pytest.mark.parametrize("before", [0, 1, 500, 3000, 7000])
+def test_no_part_of_a_secret_is_shown(secret: str, case: str, before: int) -> None:
+    value = WITH_SECRETS[case]()
+    value = {"p": "x" * before, **value} if isinstance(value, dict) else ["x" * before, value]
+    assert secret in str(value)
+    operator, context, kept = prepare(taking(), {"make": value})
+    assert clear(kept) == 0
+    run_hooks(operator, context)
+    assert operator.op_args[0] is value
+    assert operator.op_kwargs["other"] is value
+
+
+def test_no_part_of_a_secret_over_several_elements_is_shown() -> None:
+    """Airflow 2 masks a text of all of a value."""
+    digits = ", ".join(str(n % 7) for n in range(1500))
+    names = [name for name in _airflow._MASKERS if "_secrets_masker" in vars_of(name)]
+    masker = vars_of(names[0])["_secrets_masker"]()
+    before = masker.patterns, masker.replacer
+    masker.patterns = set(masker.patterns)
+    try:
+        masker.add_mask(digits)
+        _, _, kept = prepare(taking(), {"make": [n % 7 for n in range(1500)] * 20})
+        texts = str(kept)
+    finally:
+        masker.patterns, masker.replacer = before
+    if exchange.ROWS_ARE_BYTES:
+        assert digits[:90] not in texts
+
+
+def test_what_is_masked_whole_goes_its_usual_way() -> None:
+    with dag_of() as dag:
+        made = task(task_id="make")(give)()
+        task(task_id="take")(lambda **kwargs: kwargs)(password=made)
+    take = dag.get_task("take")
+    airflow_settings.task_policy(take)
+    value = list(range(MANY))
+    operator, _, _ = prepare(take, {"make": value})
+    assert operator.op_kwargs["password"] is value
+
+
+def test_what_has_a_text_of_its_own_is_not_walked_through() -> None:
+    class Hidden(dict):  # type: ignore[type-arg]
+        def __repr__(self) -> str:
+            return "hidden"
+
+    value = [Hidden({"a": "plain" * MANY}), Hidden()]
+    operator, _, kept = prepare(taking(), {"make": value})
+    assert operator.op_args[0] is value
+    if exchange.ROWS_ARE_BYTES:
+        assert "plain" not in str(kept)
+
+
+# Nothing but a value is seen.
+
+
+def holds(operator: Any) -> bool:
+    found = [*operator.op_args, *operator.op_kwargs.values()]
+    return any(type(one) is arguments._Held for one in found)
+
+
+def test_a_large_argument_is_held_while_it_is_rendered() -> None:
+    """What the tests below show to be off is on."""
+    operator, context, _ = prepare(taking(), {"make": list(range(MANY))})
+    assert holds(operator)
+    run_hooks(operator, context)
+    assert not holds(operator)
+
+
+@pytest.mark.parametrize("when", ["on the operator", "in the class", "in the class, with its name"])
+def test_a_pre_execute_that_is_put_in_the_place_of_airflows_gets_the_values(
+    when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = taking()
+    seen = []
+
+    def look(*args: Any, context: Any) -> None:
+        seen.append(context["task"].op_args[0])
+
+    if when == "on the operator":
+        made.pre_execute = look
+    else:
+        base: Any = next(one for one in type(made).__mro__ if "pre_execute" in vars(one))
+        if when.endswith("name"):
+            look = functools.wraps(base.pre_execute)(look)
+        monkeypatch.setattr(base, "pre_execute", look)
+    value = list(range(MANY))
+    operator, context, _ = prepare(made, {"make": value})
+    operator.pre_execute(context=context)
+    assert seen[0] is value
+
+
+def test_arguments_that_are_rendered_outside_of_a_run_are_values() -> None:
+    made = taking()
+    value = list(range(MANY))
+    context = context_of(made, {"make": value})
+    context["task"].render_template_fields(context)
+    assert context["task"].op_args[0] is value
+    assert context["task"].op_kwargs["other"] is value
+
+
+def test_arguments_of_another_task_that_a_task_renders_are_values() -> None:
+    made = taking()
+    value = list(range(MANY))
+    operator, context, _ = prepare(made, {"make": value})
+    run_hooks(operator, context)
+    other = taking().prepare_for_execution()
+    other.render_template_fields(context)
+    assert other.op_args[0] is value
+    assert taking().op_args[0].resolve(context) is value
+
+
+def test_a_reference_of_another_task_is_a_value_while_this_one_is_rendered() -> None:
+    other = taking()
+    value = list(range(MANY))
+    seen: list[Any] = []
+
+    class Asks(Instance):
+        def xcom_pull(self, task_ids: Any = None, **more: Any) -> Any:
+            if not seen:
+                seen.append(None)
+                seen[0] = other.op_args[0].resolve(context)
+            return value
+
+    context = context_of(taking(), {})
+    instance = Asks({"make": value})
+    instance.task = context["task"]
+    context["ti"] = instance
+    render(context)
+    assert seen[0] is value
+    assert holds(context["task"])
+
+
+def test_the_operators_own_hook_is_put_back() -> None:
+    def look(context: Any) -> None:
+        pass
+
+    def fail(context: Any) -> None:
+        pass
+
+    operator, context, _ = prepare(
+        taking(pre_execute=look, on_failure_callback=fail), {"make": list(range(MANY))}
+    )
+    assert operator._pre_execute_hook is not look
+    run_hooks(operator, context)
+    assert operator._pre_execute_hook is look
+    assert operator.on_failure_callback in (fail, [fail])
+
+
+def test_a_callback_for_what_fails_before_the_task_executes_finds_the_values() -> None:
+    found = []
+
+    def look(context: Any) -> None:
+        found.append(context["task"].op_args[0])
+
+    value = list(range(MANY))
+    operator, context, _ = prepare(taking(on_failure_callback=look), {"make": value})
+    for one in operator.on_failure_callback:
+        one(context)
+    assert len(found) == 1
+    assert found[0] is value
+
+
+def test_a_pull_that_fails_leaves_no_value_held() -> None:
+    class Fails(dict):  # type: ignore[type-arg]
+        count = 0
+
+        def __getitem__(self, key: Any) -> Any:
+            self.count += 1
+            if self.count > 1:
+                raise RuntimeError("the store is gone")
+            return super().__getitem__(key)
+
+    value = list(range(MANY))
+    context = context_of(taking(), Fails(make=value))
+    with pytest.raises(RuntimeError, match="the store is gone"):
+        render(context)
+    assert context["task"].op_args[0] is value
+    assert context["task"]._pre_execute_hook is None
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ("{{ task.op_args[0] | length }}", str(MANY)),
+        ({"deep": ["{{ task.op_args[0][5] }}"]}, {"deep": ["5"]}),
+        ("{% if task.op_args[0] %}yes{% endif %}", "yes"),
+    ],
+    ids=str,
+)
+def test_a_template_that_reads_another_argument_reads_the_value(later: Any, expected: Any) -> None:
+    with dag_of():
+        made = task(task_id="make")(give)()
+        own = PythonOperator(
+            task_id="own", python_callable=give, op_args=[made], op_kwargs={"n": later}
+        )
+    airflow_settings.task_policy(own)
+    operator, _, _ = prepare(own, {"make": list(range(MANY))})
+    assert operator.op_kwargs["n"] == expected
+
+
+def test_a_template_beside_a_large_argument_is_rendered_and_the_argument_held() -> None:
+    with dag_of() as dag:
+        made = task(task_id="make")(give)()
+        task(task_id="take")(lambda *args: args)(made, "{{ 1 + 1 }}")
+    take = dag.get_task("take")
+    airflow_settings.task_policy(take)
+    operator, context, _ = prepare(take, {"make": list(range(MANY))})
+    assert holds(operator)
+    run_hooks(operator, context)
+    assert operator.op_args[1] == "2"
+
+
+def test_a_map_index_template_reads_the_value() -> None:
+    value = list(range(MANY))
+    operator, _, _ = prepare(taking(), {"make": value}, map_index_template="{{ task.op_args }}")
+    assert operator.op_args[0] is value
+
+
+def test_a_listener_gets_the_value() -> None:
+    if exchange.ROWS_ARE_BYTES:
+        pytest.skip("Airflow 2 calls listeners when the values are out again")
+    from airflow.sdk.execution_time.task_runner import get_listener_manager
+
+    seen = []
+
+    class Listener:
+        @staticmethod
+        @HookimplMarker("airflow")  # type: ignore[misc, unused-ignore]
+        def on_task_instance_running(task_instance: Any) -> None:
+            seen.append(task_instance.task.op_args[0])
+
+    manager = get_listener_manager()
+    listener = Listener()
+    manager.pm.register(listener)
+    value = list(range(MANY))
+    try:
+        prepare(taking(), {"make": value})
+    finally:
+        manager.pm.unregister(listener)
+    assert seen[0] is value
+
+
+def test_references_compare_as_without_the_policy() -> None:
+    with dag_of() as dag:
+        made = task(task_id="make")(give)()
+        other = task(task_id="other")(give)()
+        task(task_id="take")(lambda x: x)(made)
+    take = dag.get_task("take")
+    plain = take.op_args[0]
+    airflow_settings.task_policy(take)
+    bounded = take.op_args[0]
+    assert type(bounded) is not type(plain)
+    assert (bounded == plain) is (plain == bounded) is (bounded == bounded) is True  # noqa: PLR0124
+    assert bounded == made
+    assert bounded != other
+    assert bounded != 1
+    assert type(bounded).__hash__ is type(plain).__hash__
+
+
+def test_operators_that_pass_the_choice_themselves_can_be_mapped() -> None:
+    class Quiet(PythonOperator):  # type: ignore[misc]
+        def __init__(self, **more: Any) -> None:
+            super().__init__(python_callable=give, show_return_value_in_logs=False, **more)
+
+    class Strict(PythonOperator):  # type: ignore[misc]
+        def __init__(self, **more: Any) -> None:
+            if "show_return_value_in_logs" in more:
+                raise TypeError("got an unexpected keyword argument")
+            super().__init__(python_callable=give, **more)
+
+    class Plain(PythonOperator):  # type: ignore[misc]
+        pass
+
+    with dag_of():
+        made = [one.partial(task_id=one.__name__) for one in (Quiet, Strict)]
+        made.append(Plain.partial(task_id="Plain", python_callable=give))
+        mapped = [one.expand(op_args=[[1]]) for one in made]
+    for one in mapped:
+        airflow_settings.task_policy(one)
+    shown = [one.unmap({"op_args": [1]}).show_return_value_in_logs for one in mapped]
+    assert shown == [False, True, False]
+
+
+def test_mapped_tasks_are_left_alone_where_airflow_goes_by_the_class_of_a_reference(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def serialize_xcom_arg(value: Any) -> Any:
+        raise StopIteration
+
+    with dag_of() as dag:
+        made = task(task_id="make")(give)()
+        task(task_id="take")(lambda big, x: (big, x)).partial(big=made).expand(x=[1, 2])
+    mapped = dag.get_task("take")
+    # As in Airflow 2.9.
+    there: Any = SimpleNamespace(serialize_xcom_arg=serialize_xcom_arg)
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "airflow.models.xcom_arg", there)
+        airflow_settings.task_policy(mapped)
+    assert type(mapped.partial_kwargs["op_kwargs"]["big"]) not in arguments._bounded.values()
 
 
 # The line in the log.
