@@ -101,6 +101,9 @@ def bound(task: Any, operator: Any, mapped: dict[str, Any] | None) -> None:
         return
     for name in _FIELDS:
         before = getattr(task, name, None) if mapped is None else mapped.get(name)
+        # Airflow 3.0 would take what `serialize` returns for all of a field as it is, unmasked.
+        if _is_reference(before):
+            continue
         after = _replaced(before, (name,))
         if after is before or (mapped is not None and not _is_serialized(after)):
             continue
@@ -240,8 +243,9 @@ def _hold(value: Any, context: Any, reference: Any) -> Any:
     try:
         from airfreight._excerpt import excerpt
 
-        # First what is quick. (Under a mapped task it is the operator of this instance by now.)
-        operator = context["task"]
+        # First what is quick. (Under a mapped task it is the operator of this instance by now. In
+        # Airflow 3.0 the context's own `task` is another one, that is never rendered.)
+        operator = context["ti"].task
         place = reference._airfreight_place
         if not _is_there(reference, operator, place) or not _is_unseen(operator, context, place):
             return value
@@ -273,6 +277,9 @@ def _is_there(reference: Any, operator: Any, place: tuple[Any, ...]) -> bool:
 def _is_unseen(operator: Any, context: Any, place: tuple[Any, ...]) -> bool:
     """Whether nothing but Airflow will look at an argument until the operator executes."""
     if not _is_ordinary(type(operator)) or any(name in vars(operator) for name in _METHODS):
+        return False
+    # Airflow runs generators in another way than functions, and in 2.9 not at all.
+    if inspect.isgeneratorfunction(operator._pre_execute_hook):
         return False
     # Airflow 3.3 and later renders it before the task executes, too.
     if context.get("map_index_template") is not None:
@@ -358,12 +365,7 @@ class _Hold:
             self.end(context)
             return None if hook is None else hook(context)
 
-        def release_generating(context: Any) -> Any:
-            self.end(context)
-            return (yield from hook(context))
-
-        # Airflow runs generator functions in another way than functions.
-        made: Any = release_generating if inspect.isgeneratorfunction(hook) else release
+        made: Any = release
         made.airfreight = self
         self._made = made
 
@@ -406,7 +408,7 @@ def _hold_of(operator: Any) -> _Hold | None:
 def _give_up(context: Any) -> None:
     """Takes out what an operator holds whose arguments can't be rendered."""
     with contextlib.suppress(Exception):
-        hold = _hold_of(context["task"])
+        hold = _hold_of(context["ti"].task)
         if hold is not None:
             hold.end(context)
 
