@@ -277,6 +277,14 @@ class Outer:
     model: Model
 
 
+@dataclasses.dataclass
+class Marked:
+    """Has fields with names by which Airflow and we tell dicts."""
+
+    __version__: int
+    _airfreight: Any
+
+
 @dataclasses.dataclass(frozen=True)
 class Frozen:
     """Slots, no __init__ that takes what it holds."""
@@ -374,7 +382,8 @@ def test_what_airflow_keeps_is_written_as_airflow_writes_it(
             assert box.pull(stored(row)) == mixed
         # Airflow's serializer makes a dict of an inner dataclass, and of an OrderedDict.
         ordered = Model([collections.OrderedDict(a=1)])
-        for odd in (Outer(Model([1])), ordered, Frozen((1, {2})), Outer(Model([float("nan")]))):
+        nan = Outer(Model([float("nan")]))
+        for odd in (Outer(Model([1])), ordered, Frozen((1, {2})), Marked(2, {1: 2}), nan):
             back = box.through(odd)
             assert type(back) is type(odd)
             assert repr(back) == repr(odd)

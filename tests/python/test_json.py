@@ -352,3 +352,22 @@ def test_a_signal_ends_the_encoding_of_a_large_value() -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, was)
+
+
+@pytest.mark.parametrize("encode", [_json.encode, _json.dump])
+def test_a_list_that_a_signals_handler_shortens_is_shorter(encode: Any) -> None:
+    value = [1] * 3_000_000
+
+    def shorten(_number: int, _frame: Any) -> None:
+        value[:] = [1]
+
+    was = signal.signal(signal.SIGALRM, shorten)
+    try:
+        for _ in range(5):
+            value.extend([1] * 3_000_000)
+            signal.setitimer(signal.ITIMER_REAL, 0.002)
+            encode(value)  # (It read behind the list's end.)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, was)
+    assert value[:1] == [1]

@@ -62,6 +62,11 @@ FRAMES: dict[str, tuple[Callable[[int], Any], Callable[[Any, list[str]], Any]]] 
     "pandas": (frame, lambda it, names: it[names]),
     "polars": (polars, lambda it, names: it.select(names)),
     "lazy": (lambda rows: polars(rows).lazy(), lambda it, names: it.select(names)),
+    # pyarrow has no such integers.
+    "wide": (
+        lambda rows: polars(rows).with_columns(wide=pl.lit(1).cast(pl.Int128)),
+        lambda it, names: it.select(names),
+    ),
     "table": (table, lambda it, names: it.select(names)),
     "batch": (
         lambda rows: table(rows).combine_chunks().to_batches()[0],

@@ -215,6 +215,8 @@ def test_the_edges_are_kept(value: Any) -> None:
         ("~bytes", "AAA"),
         ("~bytes", "A=AA"),
         ("~bytes", "AAA*"),
+        ("~bytes", "\ud800"),
+        ("~datetime", ["2026-01-01T00:00:00", ["iana", "Europe"], 0]),
         ("~set", [[]]),
         ("~set", "a"),
         ("~dict", [[[], 1]]),

@@ -92,7 +92,10 @@ def unpack_zone(content: Any) -> datetime.tzinfo | None:
         return datetime.timezone(offset, typed(label, str))
     if kind == "iana":
         (key,) = rest
-        return zoneinfo.ZoneInfo(typed(key, str))
+        try:
+            return zoneinfo.ZoneInfo(typed(key, str))
+        except OSError as error:  # The name of a folder of zones.
+            raise ValueError(f"{key!r} is no time zone") from error
     zone: datetime.tzinfo
     if kind in ("pytz", "pytz-utc", "pytz-fixed"):
         with loading:

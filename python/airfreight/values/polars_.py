@@ -168,8 +168,12 @@ def _ranges(tail: memoryview, positions: Sequence[int], end: int) -> list[tuple[
         from airfreight.values import _parquet
     except ImportError:
         return [(0, end)]
-    metadata = _parquet.metadata_of(tail)
-    leaves = _parquet.leaf_numbers(metadata.schema.to_arrow_schema(), positions)
+    try:
+        metadata = _parquet.metadata_of(tail)
+        schema = metadata.schema.to_arrow_schema()
+    except (NotImplementedError, ValueError):  # polars has types that this pyarrow has not.
+        return [(0, end)]
+    leaves = _parquet.leaf_numbers(schema, positions)
     return [(start, stop - start) for start, stop in _parquet.extents(metadata, leaves)]
 
 

@@ -279,8 +279,9 @@ bool Writer::WriteDouble(PyObject* value) {
 bool Writer::WriteItems(PyObject* list) {
   out_.Append("[");
   for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
-    if (i > 0) out_.Append(",");
     const Ref item = Ref::Borrow(PyList_GetItem(list, i));
+    // Handlers of signals may run in this, and shorten the list: the item is held by now.
+    if (i > 0) out_.Append(",");
     if (!Write(item.get())) {
       AddIndex(i);
       return false;
@@ -347,7 +348,8 @@ bool Writer::WriteMembers(PyObject* dict, int step) {
   while (PyDict_Next(dict, &position, &next_key, &next_item) != 0) {
     const Ref key = Ref::Borrow(next_key);
     const Ref item = Ref::Borrow(next_item);
-    std::string_view name = names_.Find(key.get());
+    // Fields lie in a tag: there a name may be one that Airflow or we tell dicts by.
+    std::string_view name = names_.Find(key.get(), /*or_marker=*/step == kFields);
     if (name.empty()) {
       if (PyErr_Occurred() == nullptr) {
         PyErr_SetString(PyExc_TypeError, "a name that is no plain text");

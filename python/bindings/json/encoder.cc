@@ -111,8 +111,9 @@ bool Encoder::WriteDouble(PyObject* value) {
 bool Encoder::WriteList(PyObject* list) {
   out_.Append("[");
   for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
-    if (i > 0) out_.Append(",");
     const Ref item = Ref::Borrow(PyList_GetItem(list, i));
+    // Handlers of signals may run in this, and shorten the list: the item is held by now.
+    if (i > 0) out_.Append(",");
     if (!Write(item.get())) return false;
   }
   out_.Append("]");

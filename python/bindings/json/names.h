@@ -22,22 +22,23 @@ namespace airfreight::json {
 class Names {
  public:
   /// The spelling, until the next call; empty when it is no plain name (another type, NUL, a lone
-  /// surrogate, a marker), or, with an exception, when memory ran out.
-  std::string_view Find(PyObject* name) {
+  /// surrogate, a marker where none may be), or, with an exception, when memory ran out.
+  std::string_view Find(PyObject* name, bool or_marker = false) {
     if (entries_.empty()) entries_.resize(kEntries);  // Many values have no dict at all.
     Entry& entry = entries_[Hash(name) % kEntries];
     if (entry.name.get() == name) return entry.spelt;
     if (!IsExactly(name, PyUnicode_Type)) return {};
     const Utf8 text(name);
-    if (!text.plain() || IsMarker(text.view())) return {};
-    const bool short_one = text.view().size() <= kLongest;
-    std::string& spelt = short_one ? entry.spelt : long_;
+    const bool marker = IsMarker(text.view());
+    if (!text.plain() || (marker && !or_marker)) return {};
+    const bool kept = !marker && text.view().size() <= kLongest;
+    std::string& spelt = kept ? entry.spelt : long_;
     spelt.clear();
     String out{&spelt};
     out.Append(",");
     SpellText(text.view(), &out);
     out.Append(":");
-    if (short_one) entry.name = Ref::Borrow(name);
+    if (kept) entry.name = Ref::Borrow(name);
     return spelt;
   }
 

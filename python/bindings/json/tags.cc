@@ -56,6 +56,7 @@ bool HashesAlone(PyObject* object, int levels = 8) {
 Ref MakeBytes(PyObject* content, bool constant) {
   if (!IsExactly(content, PyUnicode_Type)) return {};
   const std::string_view text = TextOf(content);
+  if (text.empty() && PyUnicode_GetLength(content) != 0) return {};
   Ref bytes =
       Ref::Own(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(text.size() / 4 * 3)));
   if (!bytes) return {};
