@@ -18,7 +18,7 @@ from tests.python.conftest import RUN, Box, stored
 
 import airfreight
 from airfreight import task
-from airfreight.values import pandas_
+from airfreight.values import _parquet, pandas_
 
 if TYPE_CHECKING:
     from tests.servers.counting_proxy import CountingProxy, Recorded
@@ -50,8 +50,13 @@ def running(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(task, "context", lambda: {"ti": instance})
 
 
+#: Of a frame of four row groups: two are encoded at the same time, and one is on its way before
+#: the last is begun.
+ROWS = 640_000
+
+
 def big() -> pd.DataFrame:
-    return pd.DataFrame(np.random.default_rng(3).random((400_000, 12)))  # 38 MB
+    return pd.DataFrame(np.random.default_rng(3).random((ROWS, 12)))  # 61 MB
 
 
 def parts(proxy: CountingProxy) -> list[Recorded]:
@@ -66,13 +71,14 @@ def hold_last_group(monkeypatch: pytest.MonkeyPatch, before: Any) -> None:
     """Calls `before` when the last rows of a frame are about to be encoded."""
     from airfreight.values._columns import to_arrow
 
+    monkeypatch.setattr(_parquet, "_MOST_THREADS", 2)
     writing = False
 
     def held(column: Any, start: int, stop: int) -> Any:
         nonlocal writing
         # A sample, which is looked at first, has fewer rows than any group but the last.
         writing = writing or stop - start >= 64 << 10
-        if writing and stop == 400_000:
+        if writing and stop == ROWS:
             before()
         return to_arrow(column, start, stop)
 

@@ -100,7 +100,8 @@ def write(sink: Any, table: Table, entry: bytes, compression: str) -> None:
     """Writes a file; `entry` is ours in its metadata.
 
     The sink is abandoned when something is raised. Threads: encodes row groups at the same time, on
-    threads of its own, which have ended when it returns; the sink is written to by the caller's.
+    threads of its own, which have ended when it returns (or soon after what a signal's handler
+    raises); the sink is written to by the caller's.
     """
     group = group_rows(table)
     widest = max(1.0, *table.row_bytes) if table.row_bytes else 1.0
@@ -191,7 +192,7 @@ def _write_at_once(
             part = pa.Table.from_arrays(arrays, schema=table.schema)
             waiting.append(_submit(pool, part, options))
             del arrays, part  # Held by whoever encodes them, no longer than that.
-            if len(waiting) > threads:
+            while waiting and (len(waiting) > threads or waiting[0].done()):
                 send_first()
         while waiting:
             send_first()
