@@ -129,8 +129,9 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("access", _access_tests, after=with_wheel)
     stages.stage("chaos", partial(_chaos, 1000, seed=1), after=with_wheel)
     # A dozen targets: within the minute that the stage may take.
-    stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",))
-    stages.stage("fork", partial(_fork, 50), after=(*with_wheel, "core-asan", "core-tsan"))
+    stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",), group="asan")
+    forked = (*with_wheel, "core-asan", "core-tsan")
+    stages.stage("fork", partial(_fork, 50), after=forked, group="asan")
     # It measures memory.
     stages.stage("limits", partial(_limits, "debug"), after=("core",), alone=True)
     return stages.run()
