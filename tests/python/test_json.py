@@ -371,3 +371,32 @@ def test_a_list_that_a_signals_handler_shortens_is_shorter(encode: Any) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, was)
     assert value[:1] == [1]
+
+
+def no_tag(*_: Any) -> Any:
+    raise AssertionError("all of it is tagged in C++")
+
+
+def test_what_a_signals_handler_raises_is_what_ends_the_encoding() -> None:
+    class EndedError(Exception):
+        pass
+
+    def end(_number: int, _frame: Any) -> None:
+        raise EndedError
+
+    value = [{"é" * 63: 1}] * 60_000  # The cuts of its text fall where a dict begins.
+    _json.document((1,), no_tag)  # It looks for its types once.
+    was = signal.signal(signal.SIGALRM, end)
+    ended = 0
+    try:
+        for tenths in range(1, 61):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, tenths * 1e-4)
+                _json.document(value, no_tag)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except EndedError:
+                ended += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, was)
+    assert ended

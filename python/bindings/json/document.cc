@@ -346,6 +346,7 @@ bool Writer::WriteMembers(PyObject* dict, int step) {
   bool first = true;
   out_.Append("{");
   while (PyDict_Next(dict, &position, &next_key, &next_item) != 0) {
+    if (!good()) return false;  // Nothing of Python is called with an exception on its way.
     const Ref key = Ref::Borrow(next_key);
     const Ref item = Ref::Borrow(next_item);
     // Fields lie in a tag: there a name may be one that Airflow or we tell dicts by.
