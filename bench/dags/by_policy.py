@@ -1,5 +1,5 @@
 # mypy: disable-error-code="import-not-found"
-"""DAG `by_policy`: the same with Airfreight's policy as it is by default."""
+"""DAG `by_policy`: the same with all of Airfreight's policy."""
 
 import os
 
@@ -7,6 +7,6 @@ from whole_tasks import make
 
 # One process reads several files in Airflow 2.
 os.environ.pop("AIRFLOW__AIRFREIGHT__LOG_RETURN_VALUES", None)
-os.environ.pop("AIRFLOW__AIRFREIGHT__RENDER_WHOLE_ARGUMENTS", None)
+os.environ["AIRFLOW__AIRFREIGHT__RENDER_WHOLE_ARGUMENTS"] = "False"
 
 dag = make("by_policy")

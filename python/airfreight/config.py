@@ -71,7 +71,7 @@ class Settings:
     max_connections: int = 16
     deployment_id: str = ""
     log_return_values: bool = False
-    render_whole_arguments: bool = False
+    render_whole_arguments: bool = True
     describe: str = "schema"
     preview_rows: int = 0
     redact: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def _parse(
             max_connections=int(values.get("max_connections", "16")),
             deployment_id=values.get("deployment_id", ""),
             log_return_values=_boolean(values.get("log_return_values", "False")),
-            render_whole_arguments=_boolean(values.get("render_whole_arguments", "False")),
+            render_whole_arguments=_boolean(values.get("render_whole_arguments", "True")),
             describe=values.get("describe", "schema"),
             preview_rows=int(values.get("preview_rows", "0")),
             redact=tuple(filter(None, map(str.strip, values.get("redact", "").split(",")))),

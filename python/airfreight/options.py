@@ -205,8 +205,8 @@ OPTIONS: tuple[Option, ...] = (
     _option(
         "render_whole_arguments",
         "boolean",
-        "False",
         "True",
+        "False",
         "Whether Airflow makes a text of all of an argument that comes from an XCom, of which it "
         "keeps [core] max_templated_field_length characters for the page of rendered templates. "
         "False: of large ones, it makes a text of the first part. The task gets all either way.",

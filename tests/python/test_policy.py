@@ -48,7 +48,8 @@ FEW = 6_000
 
 @pytest.fixture(autouse=True)
 def ours(box: Box) -> None:
-    """Airflow has found its backend, as in every process that reads a DAG."""
+    """Airflow has found its backend, as in any process that reads a DAG; all of the policy is on."""
+    box.set(render_whole_arguments=False)
     assert airfreight.XComBackend in _airflow.backend_in_use().__mro__
 
 
