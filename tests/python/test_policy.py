@@ -48,7 +48,7 @@ FEW = 6_000
 
 @pytest.fixture(autouse=True)
 def ours(box: Box) -> None:
-    """Airflow has found its backend, as in any process that reads a DAG; all of the policy is on."""
+    """All of the policy is on, and Airflow has found its backend, as wherever a DAG is read."""
     box.set(render_whole_arguments=False)
     assert airfreight.XComBackend in _airflow.backend_in_use().__mro__
 
