@@ -20,7 +20,7 @@ from pluggy import HookimplMarker
 
 import airfreight
 from airflow import settings as airflow_settings
-from airfreight import _airflow, arguments, config, exchange, policy
+from airfreight import _airflow, _excerpt, arguments, config, exchange, policy
 
 try:
     from airflow.sdk import DAG, task, task_group
@@ -626,6 +626,18 @@ def test_no_part_of_a_secret_is_shown(secret: str, case: str, before: int) -> No
     assert operator.op_kwargs["other"] is value
 
 
+@pytest.mark.parametrize("kind", ["text", "bytes", "dict"])
+@pytest.mark.parametrize("before", range(0, 3000, 250))
+def test_no_excerpt_ends_in_a_secret(secret: str, kind: str, before: int) -> None:
+    text = "x" * before + ("y" * 1500 + secret) * 50
+    value = {"text": text, "bytes": text.encode(), "dict": {"z": 1, "a": text}}[kind]
+    is_cut, shown = _excerpt.excerpt(value, 4096)
+    assert is_cut
+    seen = _airflow.Masker().redact(str(shown))
+    assert secret[:5] not in seen
+    assert len(seen) > 4096
+
+
 def test_no_part_of_a_secret_over_several_elements_is_shown() -> None:
     """Airflow 2 masks a text of all of a value."""
     digits = ", ".join(str(n % 7) for n in range(1500))
@@ -744,6 +756,14 @@ def test_a_reference_of_another_task_is_a_value_while_this_one_is_rendered() -> 
     render(context)
     assert seen[0] is value
     assert holds(context["ti"].task)
+
+
+def test_a_reference_is_known_by_itself_in_its_place() -> None:
+    one, other = taking(), taking()
+    place = ("op_args", 0)
+    assert arguments._is_there(one.op_args[0], one, place)
+    assert not arguments._is_there(other.op_args[0], one, place)
+    assert not arguments._is_there(one.op_args[0], one, ("op_kwargs", "other"))
 
 
 def test_the_operators_own_hook_is_put_back() -> None:
