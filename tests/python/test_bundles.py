@@ -201,6 +201,11 @@ def test_by_hand_and_many_at_once(box: Box, monkeypatch: pytest.MonkeyPatch) -> 
     for reference in (one, many[0]):
         assert_same(airfreight.get(reference, "x"), value["x"])
     assert_same(airfreight.get(many[1], 0), frame(3))
+    # What holds frames is no table, of which the first rows could be shown.
+    box.set(preview_rows=2)
+    rows = [{"x": frame(3)}, {"x": frame(3)}]
+    for reference in (airfreight.put(rows), *airfreight.put_many([rows])):
+        assert "preview" not in reference.to_dict()
 
 
 class _Instance:

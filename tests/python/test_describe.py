@@ -452,3 +452,13 @@ def test_a_bundle_stays_an_archive_that_names_its_members(box: Box) -> None:
     data = box.file(fields).read_bytes()
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         assert archive.namelist() == ["train.parquet", "value.json"]
+
+
+def test_nulls_that_arrow_does_not_count_are_not_known(box: Box) -> None:
+    table = pa.table(
+        {
+            "d": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array([None, "a"])),
+            "n": [None, 1],
+        }
+    )
+    assert told(box, table)["nulls"] == [-1, 1]

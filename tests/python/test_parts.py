@@ -354,9 +354,8 @@ def test_columns_move_no_more_than_they_need(s3: Box, proxy: CountingProxy, name
     value: Any = pl.DataFrame(numbers) if name == "polars" else pa.table(numbers)
     whole = value
     if name == "reader":
-        value = pa.RecordBatchReader.from_batches(
-            whole.schema, whole.to_batches(max_chunksize=100_000)
-        )
+        whole = pa.Table.from_batches(value.to_batches(max_chunksize=100_000))
+        value = whole.to_reader()
     row = s3.fields(stored(s3.push(value)))
     inside = s3.fields(stored(s3.push([whole, np.arange(9000)], key="b")))
     for ref, path in ((row, ()), (inside, (0,))):

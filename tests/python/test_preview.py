@@ -153,6 +153,10 @@ class Color(enum.Enum):
     RED = "seen"
 
 
+class Field(str, enum.Enum):
+    FIRST = "password"
+
+
 @dataclass
 class Account:
     password: str = "seen"
@@ -177,6 +181,10 @@ CELLS: list[tuple[Any, str]] = [
     ([("api_key", "seen"), ("b", 1)], "[('api_key', ***), ('b', 1)]"),
     (Login("u", "seen"), "{'user': 'u', 'password': ***}"),
     (np.array([(1, "seen")], dtype=[("a", "i4"), ("secret", "U9")])[0], "{'a': 1, 'secret': ***}"),
+    ({Field.FIRST: "seen"}, "{Field.FIRST: ***}"),
+    ({b"password": "seen"}, "{<8 bytes>: ***}"),
+    ([(b"password", "seen")], "[(<8 bytes>, ***)]"),
+    ({"ＰＡＳＳＷＯＲＤ": "seen"}, "{'ＰＡＳＳＷＯＲＤ': ***}"),
     (Account(), "<Account>"),
     (Color.RED, "Color.RED"),
     (Rude(a="seen"), "<Rude>"),
@@ -210,6 +218,44 @@ CELLS: list[tuple[Any, str]] = [
 def test_a_cell_is_a_short_text_without_secrets(cell: Any, text: str) -> None:
     hides = _preview.hider((), frozenset(("password", "token", "api_key", "secret")))
     assert _preview.text(cell, hides) == text
+
+
+def test_spellings_of_one_label_are_one() -> None:
+    hides = _preview.hider(("straße", "café*"))
+    assert hides("STRASSE")
+    assert hides("cafe\u0301s")  # A combining accent.
+    assert not hides("cafes")
+
+
+def test_structures_inside_of_structures_keep_their_names(box: Box) -> None:
+    kind = [("id", "i4"), ("login", [("user", "U4"), ("password", "U8")])]
+    fields = told(box, np.array([(1, ("u", "seen"))], dtype=kind), preview_rows=1)
+    assert fields["preview"] == [["1", "{'user': 'u', 'password': ***}"]]
+
+
+def test_of_nested_cells_no_more_is_made_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    cell: Any = 1
+    for _ in range(3):
+        cell = [cell] * 40
+    made = 0
+    one = _preview._arrow
+
+    def counted(scalar: Any, left: list[int] | None = None) -> Any:
+        nonlocal made
+        made += 1
+        return one(scalar, left)
+
+    monkeypatch.setattr(_preview, "_arrow", counted)
+    (row,) = _preview.cells(pa.table({"a": [cell]}), ["a"], 1, ())
+    assert row == ["[[[" + "1, " * 20 + "…"]
+    assert made <= 70
+
+
+def test_large_nested_cells_of_polars_show_their_kind(box: Box) -> None:
+    small, large = {"a": [1, 2]}, {"a": list(range(200_000))}
+    for first, shown in ((small, "{'a': [1, 2]}"), (large, "<Nested>")):
+        fields = told(box, pl.DataFrame({"x": [first, large]}), preview_rows=1)
+        assert fields["preview"] == [[shown]]
 
 
 def test_members_of_cells_of_tables_are_masked(box: Box) -> None:

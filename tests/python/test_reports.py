@@ -190,6 +190,18 @@ def test_an_enum_that_polars_reads_as_a_categorical_is_an_error(form: str, inner
     assert _polars_enums.check(as_older_releases_read_it, memoryview(data)) is not None
 
 
+@pytest.mark.parametrize("count", [100, 313, 314, 315, 316, 1_200])
+def test_an_enum_of_many_categories_is_told_apart_too(count: int) -> None:
+    # Their number is in the length of the schema, whose bytes lie before its base64.
+    names = [f"c{n}" for n in range(count)]
+    _, data = encode(pl.DataFrame({"x": pl.Series(["c1"], dtype=pl.Enum(names))}), Options())
+    as_others = pl.DataFrame({"x": pl.Series(["c1"], dtype=pl.Categorical())})
+    with pytest.raises(UnsupportedError, match="dtype Enum"):
+        _polars_enums.check(as_others, memoryview(data))
+    # Of some columns too: it is there, or another is not.
+    assert _polars_enums.check(as_others, memoryview(data), [pl.Enum(names)]) is as_others
+
+
 def test_an_enum_of_polars_1_9_is_told_apart_too() -> None:
     footer = b"ENUM\0\0\0\0\x17\0\0\0POLARS.CATEGORICAL_TYPE\0"
     data = b"ARROW1\0\0" + footer + struct.pack("<I6s", len(footer), b"ARROW1")

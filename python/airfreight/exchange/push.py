@@ -215,7 +215,7 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
         if payload is None:
             payload = _encode(codec, made, values.new_sink)
         attempt = _attempt(address)
-        fields = (*_names(codec, payload.form), _told(payload, value))
+        fields = (*_names(codec, payload.form), _told(payload, made))
         body: Any = payload.body
         prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
     core = runtime.freight()

@@ -76,7 +76,7 @@ def told(payload: Payload, value: Any, options: Options) -> Told:
     return Told(
         rows=count,
         summary=visible(payload.summary),
-        columns=[(label(name), cut(dtype)) for name, dtype in columns[:most]],
+        columns=[(label(name), label(dtype)) for name, dtype in columns[:most]],
         nulls=known if any(number >= 0 for number in known) else (),
         columns_cut=len(columns) > most,
         preview=cells,

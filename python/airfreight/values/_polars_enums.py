@@ -10,11 +10,14 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from airfreight.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _MARKERS = (b"_PL_ENUM_VALUES", b"POLARS.CATEGORICAL_TYPE")
 _PARQUET_MAGIC = b"PAR1"
@@ -22,20 +25,26 @@ _PARQUET_MAGIC = b"PAR1"
 _PARQUET_END = struct.Struct("<I4s")
 _IPC_END = struct.Struct("<I6s")
 #: In the footer of Parquet the Arrow schema is base64.
-_SCHEMA = re.compile(rb"[A-Za-z0-9+/]{64,}={0,2}")
+_SCHEMA = re.compile(rb"[A-Za-z0-9+/]{64,}")
 
 
-def check(frame: pl.DataFrame, data: memoryview) -> pl.DataFrame:
+def check(
+    frame: pl.DataFrame, data: memoryview, dtypes: Iterable[pl.DataType] | None = None
+) -> pl.DataFrame:
     """The frame, if all Enums of its file are there.
+
+    Args:
+        frame: what was read.
+        data: the file, of which the footer is looked at.
+        dtypes: of all columns, where some of them were read.
 
     Raises:
         UnsupportedError: one was read as another dtype.
     """
     if not _has_categories(frame):
         return frame
-    footer = _footer(data)
-    wanted = sum(map(footer.count, _MARKERS))
-    found = sum(str(dtype).count("Enum(") for dtype in frame.dtypes)
+    wanted = max(sum(map(footer.count, _MARKERS)) for footer in _footers(data))
+    found = sum(str(dtype).count("Enum(") for dtype in dtypes or frame.dtypes)
     if wanted <= found:
         return frame
     raise UnsupportedError(
@@ -49,12 +58,17 @@ def _has_categories(frame: pl.DataFrame) -> bool:
     return any("Categorical" in str(dtype) for dtype in frame.dtypes)
 
 
-def _footer(data: memoryview) -> bytes:
-    """The Arrow schema of a file, with some bytes around it."""
+def _footers(data: memoryview) -> list[bytes]:
+    """What the Arrow schema of a file may be, with some bytes around it."""
     end: Any = _PARQUET_END if bytes(data[:4]) == _PARQUET_MAGIC else _IPC_END
     (size, _) = end.unpack_from(data, len(data) - end.size)
     footer = bytes(data[-end.size - size : -end.size])
     if end is _IPC_END:
-        return footer
+        return [footer]
+    # The bytes before it, its length among them, may look as if they were a part of it.
     texts = _SCHEMA.findall(footer)
-    return b"".join(base64.b64decode(text[: len(text) // 4 * 4]) for text in texts)
+    return [b"".join(_decoded(text[skipped:]) for text in texts) for skipped in range(4)]
+
+
+def _decoded(text: bytes) -> bytes:
+    return base64.b64decode(text[: len(text) // 4 * 4])

@@ -16,6 +16,7 @@ import itertools
 import logging
 import pathlib
 import re
+import unicodedata
 import uuid
 from collections import OrderedDict, defaultdict, deque
 from functools import lru_cache
@@ -38,8 +39,10 @@ _CELL = 64
 _ROOM = 4096
 #: How deep into a cell one looks.
 _DEEPEST = 4
-#: Items of a nested cell that are made into objects of Python's.
-_ITEMS = 32
+#: Items of a nested cell that are made into objects of Python's. (Each takes a character at least.)
+_ITEMS = _CELL + 1
+#: Bytes of nested cells of polars in a column, all of which become such objects.
+_MOST_NESTED = 1 << 20
 #: An integer of more bits is one that nobody reads, and slow to write down.
 _MOST_BITS = 256
 
@@ -48,6 +51,7 @@ _TEXTS = (
     *(datetime.date, datetime.time, datetime.timedelta, pathlib.PurePath),
 )
 _DICTS = (dict, OrderedDict, defaultdict)
+_NAMES = (str, bytes, bytearray, memoryview, enum.Enum)
 _LISTS: dict[type, tuple[str, str]] = {
     list: ("[", "]"),
     tuple: ("(", ")"),
@@ -74,7 +78,7 @@ def cells(value: Any, labels: Sequence[Any], count: int, redact: Sequence[str]) 
     try:
         return _cells(value, labels, count, hider(tuple(redact), _airflow.sensitive_names()))
     except Exception as error:  # noqa: BLE001 (a preview is no reason to fail)
-        _log.debug("No preview of a %s: %r", type(value).__name__, error)
+        _log.debug("No preview of a %s: %s", type(value).__name__, type(error).__name__)
         return []
 
 
@@ -88,16 +92,34 @@ def hider(redact: tuple[str, ...], names: frozenset[str] = frozenset()) -> Hides
     """
     patterns = [
         rf"\A{fnmatch.translate(text)}" if re.search(r"[*?\[]", text) else re.escape(text)
-        for text in redact
+        for text in map(_folded, redact)
     ]
-    found = re.compile("|".join((*patterns, *map(re.escape, sorted(names)))), re.IGNORECASE)
+    parts = (re.escape(_folded(name)) for name in sorted(names))
+    found = re.compile("|".join((*patterns, *parts)), re.IGNORECASE)
 
     def hides(label: Any) -> bool:
-        if type(label) is tuple:  # Of a MultiIndex.
-            return any(map(hides, label))
-        return bool(found.pattern and found.search(label if type(label) is str else str(label)))
+        return bool(found.pattern) and any(found.search(_folded(one)) for one in _names_of(label))
 
     return hides
+
+
+def _folded(text: str) -> str:
+    """The text without the differences in spelling that no reader sees, or minds."""
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def _names_of(label: Any) -> Iterator[str]:
+    """What a label of a column or a dict is called."""
+    if type(label) is tuple:  # Of a MultiIndex.
+        for one in label:
+            yield from _names_of(one)
+    elif isinstance(label, enum.Enum):
+        yield label.name
+        yield from _names_of(label.value)
+    elif isinstance(label, (bytes, bytearray, memoryview)):
+        yield bytes(label[:_ROOM]).decode("latin-1")
+    else:
+        yield str.__str__(label) if isinstance(label, str) else str(label)
 
 
 def _cells(value: Any, labels: Sequence[Any], count: int, hides: Hides) -> list[list[str]]:
@@ -126,7 +148,7 @@ def _of_pandas(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequen
         head = value.iloc[:count, : len(labels)]
         head.attrs = {}  # Which pandas copies with each column.
         columns = [list(head.iloc[:, at]) for at in range(len(labels))]
-    elif hasattr(value, "levels"):
+    elif type(value).__name__ == "MultiIndex":
         head = value[:count]
         columns = [list(head.get_level_values(level)) for level in range(head.nlevels)]
     else:
@@ -145,8 +167,16 @@ def _of_polars(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequen
 def _polars_column(column: Any) -> list[Any]:
     if str(column.dtype).startswith("List"):
         column = column.list.head(_ITEMS)
+    if column.dtype.is_nested():
+        column = column.gather(list(range(len(column))))  # Without the memory of all other rows.
+        if column.estimated_size() > _MOST_NESTED:
+            return [Nested()] * len(column)
     found: list[Any] = column.to_list()
     return found
+
+
+class Nested:
+    """Stands for a nested cell of which only the whole could be made."""
 
 
 def _of_arrow(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
@@ -155,22 +185,29 @@ def _of_arrow(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequenc
     return zip(*([_arrow(cell) for cell in column[:count]] for column in columns), strict=True)
 
 
-def _arrow(scalar: Any) -> Any:
-    """A scalar of Arrow's as an object, with not more of it than is shown."""
+def _arrow(scalar: Any, left: list[int] | None = None) -> Any:
+    """A scalar of Arrow's as an object, with not more of it than is shown.
+
+    `left`: how many more items of the cell, whatever it is that they lie in.
+    """
+    left = [_ITEMS] if left is None else left
     kind = type(scalar).__name__
     if hasattr(scalar, "is_valid") and not scalar.is_valid:
         return None
     if kind in ("ExtensionScalar", "DictionaryScalar"):
-        return _arrow(scalar.value)
+        return _arrow(scalar.value, left)
     if kind == "MapScalar":
-        pairs = scalar.values[:_ITEMS]
+        pairs = scalar.values
         keys, items = pairs.field(0), pairs.field(1)
-        return [(_arrow(keys[at]), _arrow(items[at])) for at in range(len(pairs))]
+        return [(_arrow(keys[at]), _arrow(items[at], left)) for at in _few(len(pairs), left)]
     if kind == "StructScalar":
-        names = [scalar.type.field(at).name for at in range(scalar.type.num_fields)]
-        return {name: _arrow(scalar[at]) for at, name in enumerate(names)}
+        fields = range(scalar.type.num_fields)
+        return {
+            scalar.type.field(at).name: _arrow(scalar[at], left) for at in _few(len(fields), left)
+        }
     if "List" in kind:
-        return [_arrow(item) for item in scalar.values[:_ITEMS]]
+        found = scalar.values
+        return [_arrow(found[at], left) for at in _few(len(found), left)]
     if "String" in kind:
         return bytes(scalar.as_buffer()[: 4 * (_CELL + 1)]).decode(errors="ignore")
     if "Binary" in kind:
@@ -179,6 +216,15 @@ def _arrow(scalar: Any) -> Any:
         return scalar.as_py()
     except ValueError:  # Nanoseconds, without pandas.
         return str(scalar)
+
+
+def _few(count: int, left: list[int]) -> Iterator[int]:
+    """The numbers of the items that are made."""
+    for at in range(count):
+        if left[0] <= 0:
+            return
+        left[0] -= 1
+        yield at
 
 
 def _of_numpy(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
@@ -193,8 +239,8 @@ def _of_numpy(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequenc
 
 
 def _items(array: Any) -> list[Any]:
-    # (Of a masked array what is masked is None.)
-    found: list[Any] = list(array) if array.dtype.kind in "mM" else array.tolist()
+    # (Of a masked array what is masked is None; structures inside of one keep their names.)
+    found: list[Any] = list(array) if array.dtype.kind in "mMV" else array.tolist()
     return found
 
 
@@ -247,9 +293,11 @@ def _pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
         yield from _members(cell.items(), hides, depth)
     elif isinstance(cell, tuple) and hasattr(kind, "_fields"):
         yield from _members(zip(kind._fields, cell, strict=False), hides, depth)
-    elif kind is tuple and len(cell) == 2 and type(cell[0]) is str and hides(cell[0]):
+    elif kind is tuple and len(cell) == 2 and isinstance(cell[0], _NAMES) and hides(cell[0]):
         # A member of a dict, as Arrow has it.
-        yield f"({cell[0][:_CELL]!r}, {MASK})"
+        yield "("
+        yield from _pieces(cell[0], hides, depth + 1)
+        yield f", {MASK})"
     elif kind in _LISTS:
         begin, end = _LISTS[kind]
         yield begin
@@ -271,7 +319,9 @@ def _is_of(kind: type, package: str) -> bool:
 
 
 def _numpy_pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
-    if hasattr(cell, "ndim") and cell.ndim:
+    if type(cell).__name__ == "MaskedConstant":
+        yield "None"
+    elif hasattr(cell, "ndim") and cell.ndim:
         yield "["
         yield from _joined(_pieces(item, hides, depth + 1) for item in cell)
         yield "]"

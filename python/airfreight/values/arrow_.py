@@ -182,12 +182,26 @@ class _Written:
                 self._first.append(_copied(batch.slice(0, self._kept - self.rows)))
             self.rows += batch.num_rows
             for position, column in enumerate(batch.columns):
-                self.nulls[position] += column.null_count
+                found = _null_count(column)
+                known = self.nulls[position] >= 0 and found >= 0
+                self.nulls[position] = self.nulls[position] + found if known else -1
             yield batch
 
     def sample(self) -> pa.Table | None:
         """The first rows; None where none were to be kept."""
         return pa.concat_tables(self._first) if self._first else None
+
+
+def _null_count(array: pa.Array) -> int:
+    """How many cells are null; -1 where Arrow does not count them."""
+    if isinstance(array, pa.ExtensionArray):
+        return _null_count(array.storage)
+    kind = array.type
+    if pa.types.is_union(kind) or pa.types.is_run_end_encoded(kind):
+        return -1
+    if pa.types.is_dictionary(kind) and array.dictionary.null_count:
+        return -1
+    return int(array.null_count)
 
 
 def _copied(batch: pa.RecordBatch) -> pa.Table:

@@ -134,8 +134,9 @@ class FrameCodec(PolarsCodec):
             InvalidError: there are no such columns.
         """
         source = io.BytesIO(data)
-        schema = pl.read_parquet_schema if _is_parquet(data) else pl.read_ipc_schema
-        return self._from_frame(_read(data, _names(list(schema(source)), columns)))
+        schema = (pl.read_parquet_schema if _is_parquet(data) else pl.read_ipc_schema)(source)
+        frame = _read(data, _names(list(schema), columns))
+        return self._from_frame(_polars_enums.check(frame, data, schema.values()))
 
     def read_columns(self, reader: Reader, columns: Sequence[Any]) -> Any:
         """As `decode_columns`, of an object of which only what is needed is read.
@@ -145,7 +146,8 @@ class FrameCodec(PolarsCodec):
         end, tail = reader.tail_offset, reader.read_tail()
         blocks = 4 * -(-end // _BLOCK_BYTES)
         reader.set_blocks(bytes(tail[:blocks]))
-        names = list(pl.read_parquet_schema(io.BytesIO(tail)))
+        schema = pl.read_parquet_schema(io.BytesIO(tail))
+        names = list(schema)
         wanted = _names(names, columns)
         # (Some of the file's memory is never written to.)
         data = bytearray(reader.size)
@@ -154,7 +156,10 @@ class FrameCodec(PolarsCodec):
         ranges = _ranges(tail, [names.index(name) for name in wanted], end)
         for (start, length), view in zip(ranges, reader.read(ranges), strict=True):
             data[start : start + length] = view
-        return self._from_frame(_read(memoryview(data), wanted))
+        frame = _polars_enums.check(
+            _read(memoryview(data), wanted), memoryview(data), schema.values()
+        )
+        return self._from_frame(frame)
 
     def select(self, value: Any, columns: Sequence[Any]) -> Any:
         """As `decode_columns`, of a value that is here."""
