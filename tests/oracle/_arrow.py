@@ -57,7 +57,14 @@ def whole(array: Any) -> Any:
     found = array.__arrow_array__()
     if not isinstance(found, pa.ChunkedArray):
         return found
-    return pa.concat_arrays(found.chunks) if found.num_chunks else pa.array([], found.type)
+    if found.num_chunks:
+        return pa.concat_arrays(found.chunks)
+    kind = found.type
+    if not pa.types.is_dictionary(kind):
+        return pa.array([], kind)
+    # (pyarrow 23 forgets that it is ordered.)
+    ends = pa.array([], kind.index_type), pa.array([], kind.value_type)
+    return pa.DictionaryArray.from_arrays(*ends, ordered=kind.ordered)
 
 
 def elements(one: Any, other: Any, place: str) -> str | None:
