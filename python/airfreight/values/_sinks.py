@@ -8,7 +8,31 @@ if TYPE_CHECKING:
     from airfreight._core import Sink, Writer
 
 
-class File:
+class Writable:
+    """What a file object for writing has besides `write` and `tell`."""
+
+    closed = False
+
+    def flush(self) -> None:
+        """Nothing: the sink decides when it sends."""
+
+    def close(self) -> None:
+        """Nothing: who opened the sink finishes it."""
+
+    def readable(self) -> bool:
+        """False."""
+        return False
+
+    def writable(self) -> bool:
+        """True."""
+        return True
+
+    def seekable(self) -> bool:
+        """False."""
+        return False
+
+
+class File(Writable):
     """A native sink for libraries that write any kind of buffer, or lose what a write raises.
 
     Attributes:
@@ -16,8 +40,6 @@ class File:
 
     Threads, blocking, errors: as the sink's.
     """
-
-    closed = False
 
     def __init__(self, sink: Sink | Writer) -> None:
         self._sink = sink
@@ -37,21 +59,3 @@ class File:
     def tell(self) -> int:
         """Bytes so far."""
         return self._sink.tell()
-
-    def flush(self) -> None:
-        """Nothing: the sink decides when it sends."""
-
-    def close(self) -> None:
-        """Nothing: who opened the sink finishes it."""
-
-    def readable(self) -> bool:
-        """False."""
-        return False
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """False."""
-        return False

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from airfreight.values import _ipc
+from airfreight.values._sinks import Writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,13 +38,11 @@ _HEADER_TYPE, _BODY_LENGTH = 1, 3
 _RECORD_BATCH = 3
 
 
-class Heads:
+class Heads(Writable):
     """Notes the heads of the messages that go through it to a sink. One thread at a time.
 
     A file for pyarrow, as `_sinks.File` is.
     """
-
-    closed = False
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -97,24 +96,6 @@ class Heads:
     def tell(self) -> int:
         """Bytes so far."""
         return self._position
-
-    def flush(self) -> None:
-        """Nothing: the sink decides when it sends."""
-
-    def close(self) -> None:
-        """Nothing: who opened the sink finishes it."""
-
-    def readable(self) -> bool:
-        """False."""
-        return False
-
-    def writable(self) -> bool:
-        """True."""
-        return True
-
-    def seekable(self) -> bool:
-        """False."""
-        return False
 
 
 def fetch(reader: Reader, choose: Any) -> memoryview:
