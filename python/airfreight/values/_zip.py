@@ -13,6 +13,7 @@ import zlib
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight._imports import loading
+from airfreight.values._sinks import Writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -142,7 +143,7 @@ def _data_start(header: int, name_bytes: int, *, streamed: bool) -> int:
 # --- Writing --------------------------------------------------------------------------------------
 
 
-class Member:
+class Member(Writable):
     """The data of one member while it is written: a file object for codecs. One thread at a time.
 
     `seal_blocks` does within the member what that of a `Writer` does within an object.
@@ -171,7 +172,7 @@ class Member:
 
         self._crc32c = crc32c
         self._size = 0
-        self._closed = False
+        self.closed = False
         self.abandoned = False
         self._chunks: list[int] = []
         self._blocks: list[int] = []
@@ -180,7 +181,7 @@ class Member:
 
     def write(self, data: Buffer) -> int:
         """Appends bytes-like data; returns its length."""
-        if self._closed:
+        if self.closed:
             raise ValueError("write to a closed member")
         view = memoryview(data).cast("B")
         for start in range(0, len(view), _STEP):
@@ -220,24 +221,8 @@ class Member:
     def tell(self) -> int:
         return self._size
 
-    def flush(self) -> None:
-        pass
-
     def close(self) -> None:
-        self._closed = True
-
-    @property
-    def closed(self) -> bool:
-        return self._closed
-
-    def readable(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return False
+        self.closed = True
 
     def abandon(self, *, hurry: bool = False) -> None:
         """What is still written is dropped; of the whole archive, unless it is apart from it."""
