@@ -187,6 +187,16 @@ Result<int> TakeInt(StoreSettings& settings, std::string_view scheme, const std:
   return number;
 }
 
+std::string TakeText(StoreSettings& settings, const std::string& name) {
+  return Take(settings, name).value_or(std::string());
+}
+
+std::optional<std::string> TakeOptional(StoreSettings& settings, const std::string& name) {
+  auto text = Take(settings, name);
+  if (text && text->empty()) return std::nullopt;
+  return text;
+}
+
 Status RefuseUnknown(const StoreSettings& settings, std::string_view scheme,
                      std::initializer_list<std::string_view> known) {
   if (settings.empty()) return {};

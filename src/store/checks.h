@@ -4,10 +4,16 @@
 /// \brief What every store asks of its arguments and settings, so that all refuse the same things
 /// in the same words.
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <cstdint>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "airfreight/store.h"
 
@@ -58,6 +64,27 @@ Result<double> TakeSeconds(StoreSettings& settings, std::string_view scheme,
                            const std::string& name, double fallback);
 Result<int> TakeInt(StoreSettings& settings, std::string_view scheme, const std::string& name,
                     int fallback, int least, int most);
+
+/// Takes a text out of `settings`; empty, or absent, when it is not there or empty.
+std::string TakeText(StoreSettings& settings, const std::string& name);
+std::optional<std::string> TakeOptional(StoreSettings& settings, const std::string& name);
+
+/// Takes one of several words out of `settings` for what it stands for. Invalid when it is none of
+/// them, naming all.
+template <typename T>
+Result<T> TakeChoice(StoreSettings& settings, std::string_view scheme, const std::string& name,
+                     T fallback, std::initializer_list<std::pair<std::string_view, T>> choices) {
+  const std::string text = TakeText(settings, name);
+  if (text.empty()) return fallback;
+  std::vector<std::string_view> words;
+  for (const auto& [word, value] : choices) {
+    if (text == word) return value;
+    words.push_back(word);
+  }
+  return Fail(ErrorCode::kInvalid,
+              fmt::format("{} is {}; right is one of {}", SettingName(scheme, name), Quoted(text),
+                          fmt::join(words, ", ")));
+}
 
 /// Invalid when anything is left, naming it and what the store knows.
 Status RefuseUnknown(const StoreSettings& settings, std::string_view scheme,

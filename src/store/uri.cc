@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,11 +23,24 @@ constexpr std::string_view kExamples =
 // what lies in it by its path, with room for theirs.
 constexpr size_t kMaxDirectoryBytes = 2048;
 
+/// What a scheme whose objects lie in a named bucket asks of its name, and what that is called.
+struct Bucketed {
+  std::string_view scheme;
+  bool connection;  ///< Takes `conn_id@` before the name.
+  size_t least;
+  size_t most;
+  std::string_view noun;
+};
+
 // The shortest and longest name that any S3 server takes. AWS's own rules are narrower
 // (docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html), but buckets from before
 // 2018 may have capitals and underscores and 255 characters, and the server has the last word.
 constexpr size_t kMinBucketBytes = 3;
 constexpr size_t kMaxBucketBytes = 255;
+constexpr auto kBucketed = std::to_array<Bucketed>({
+    {"s3", true, kMinBucketBytes, kMaxBucketBytes, "bucket"},
+    {"memory", false, 1, SIZE_MAX, "bucket"},
+});
 // Ends the name of an S3 Express directory bucket, which speaks another protocol
 // (docs.aws.amazon.com/AmazonS3/latest/userguide/directory-bucket-naming-rules.html).
 constexpr std::string_view kDirectoryBucketSuffix = "--x-s3";
@@ -72,25 +87,27 @@ Result<StoreUri> ParseFile(std::string_view uri, std::string_view rest) {
   return parsed;
 }
 
-Result<StoreUri> ParseBucketed(std::string_view uri, std::string_view scheme,
-                               std::string_view rest) {
+Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::string_view rest) {
+  const std::string_view scheme = kind.scheme;
   StoreUri parsed;
   parsed.scheme = scheme;
   const size_t slash = std::min(rest.find('/'), rest.size());
   std::string_view authority = rest.substr(0, slash);
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
-    if (scheme != "s3") return Refuse(uri, "only s3 takes a connection id");
+    if (!kind.connection) return Refuse(uri, fmt::format("{} takes no connection id", scheme));
     parsed.connection = authority.substr(0, at);
     authority.remove_prefix(at + 1);
     if (parsed.connection.empty()) return Refuse(uri, "the connection id before '@' is empty");
   }
   const bool legal = std::all_of(authority.begin(), authority.end(), IsNameByte);
-  if (authority.empty()) return Refuse(uri, "it names no bucket");
-  if (!legal) return Refuse(uri, "a bucket's name is made of letters, digits, '-', '_' and '.'");
-  if (scheme == "s3" &&
-      (authority.size() < kMinBucketBytes || authority.size() > kMaxBucketBytes)) {
-    return Refuse(uri, fmt::format("a bucket's name has {} to {} characters", kMinBucketBytes,
-                                   kMaxBucketBytes));
+  if (authority.empty()) return Refuse(uri, fmt::format("it names no {}", kind.noun));
+  if (!legal) {
+    return Refuse(
+        uri, fmt::format("a {}'s name is made of letters, digits, '-', '_' and '.'", kind.noun));
+  }
+  if (authority.size() < kind.least || authority.size() > kind.most) {
+    return Refuse(
+        uri, fmt::format("a {}'s name has {} to {} characters", kind.noun, kind.least, kind.most));
   }
   if (scheme == "s3" && authority.ends_with(kDirectoryBucketSuffix)) {
     return Refuse(
@@ -156,7 +173,9 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
   const std::string_view scheme = uri.substr(0, colon);
   const std::string_view rest = uri.substr(colon + 3);
   if (scheme == "file") return ParseFile(uri, rest);
-  if (scheme == "s3" || scheme == "memory") return ParseBucketed(uri, scheme, rest);
+  for (const Bucketed& kind : kBucketed) {
+    if (scheme == kind.scheme) return ParseBucketed(uri, kind, rest);
+  }
   return Refuse(
       uri, fmt::format("scheme {} is not known; the known ones are s3 and file", Quoted(scheme)));
 }

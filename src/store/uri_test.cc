@@ -64,7 +64,7 @@ TEST(StoreUriTest, MemoryHasANameAndAPrefix) {
   ASSERT_TRUE(IsOk(uri));
   EXPECT_EQ(uri->bucket, "name");
   EXPECT_EQ(uri->Root(), "memory://name/p");
-  EXPECT_THAT(Message("memory://conn@name"), HasSubstr("only s3"));
+  EXPECT_THAT(Message("memory://conn@name"), HasSubstr("memory takes no connection id"));
 }
 
 TEST(StoreUriTest, RefusalQuotesWhatWasSetAndShowsARightOne) {

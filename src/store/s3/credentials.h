@@ -3,11 +3,9 @@
 /// \file
 /// \brief The keys that sign requests, kept fresh, and the order in which they are looked for.
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,24 +14,12 @@
 #include "airfreight/store.h"
 #include "http/environment.h"
 #include "http/transport.h"
+#include "store/cloud/refreshing.h"
 #include "store/s3/credentials/process.h"
 #include "store/s3/credentials/source.h"
 #include "store/s3/sigv4.h"
 
 namespace airfreight::s3 {
-
-/// When keys that end are asked for anew, in seconds before their end, as botocore has it
-/// (credentials.py, RefreshableCredentials): from `advisory` on by one of those who need them,
-/// while a failure does no harm yet; from `mandatory` on by whoever needs them, and the others
-/// wait.
-struct RefreshWindow {
-  int64_t advisory = 0;
-  int64_t mandatory = 0;
-};
-
-/// 15 and 5 minutes of an hour; the same shares of a life that is shorter, so that a session of a
-/// minute is not asked for anew with each request. `lifetime` in seconds.
-RefreshWindow RefreshWindowOf(int64_t lifetime);
 
 /// What a chain's sources use. Functions may be called from several threads at once.
 struct CredentialsAccess {
@@ -52,47 +38,30 @@ struct CredentialsAccess {
 /// \brief Asks its sources in order, stays with the one that has keys, and asks that anew before
 /// they end.
 ///
-/// Threads: Get and Refresh may be called from several at once; one of them loads, with no mutex
-/// held, while the others go on with keys that are still good or wait for it. Ownership: owns its
-/// sources; the network's transport is the store's. Blocking and cancellation: as
-/// CredentialsSource; waiting looks at the context too. Fork: as ObjectStore. Errors: Denied when
-/// no source has anything, listing them and how to set keys; a source's own otherwise, which is
-/// each waiter's too.
+/// Threads: as Refreshing. Ownership: owns its sources; the network's transport is the store's.
+/// Blocking and cancellation: as CredentialsSource and Refreshing. Fork: as ObjectStore. Errors:
+/// Denied when no source has anything, listing them and how to set keys; a source's own otherwise,
+/// which is each waiter's too.
 class CredentialsChain {
  public:
   CredentialsChain(CredentialsAccess access,
                    std::vector<std::unique_ptr<CredentialsSource>> sources);
 
-  Result<Credentials> Get(const Context& context);
+  Result<Credentials> Get(const Context& context) { return keys_.Get(context); }
   /// Loads again, after the store has said that `used` has expired; without loading where another
   /// thread has done so since.
-  Result<Credentials> Refresh(const Credentials& used, const Context& context);
+  Result<Credentials> Refresh(const Credentials& used, const Context& context) {
+    return keys_.Refresh(used, context);
+  }
 
  private:
-  struct Current {
-    Credentials keys;
-    std::optional<int64_t> advisory_at;   ///< From when on to ask anew; absent: keys do not end.
-    std::optional<int64_t> mandatory_at;  ///< From when on there is no going on without.
-  };
-
-  Result<Credentials> LoadAndPublish(std::unique_lock<std::mutex>& lock, const Context& context);
   Result<LoadedCredentials> Load(const Context& context);
-  Current Keep(LoadedCredentials loaded) const;
-  /// Until the load under way is over. Its error, where it failed for reasons that are not its
-  /// caller's own.
-  Status AwaitLoad(std::unique_lock<std::mutex>& lock, const Context& context);
 
   const CredentialsAccess access_;
   const std::vector<std::unique_ptr<CredentialsSource>> sources_;
 
-  std::mutex mutex_;
-  std::condition_variable loaded_;
-  bool loading_ = false;
-  uint64_t generation_ = 0;  // Of loads that have ended.
-  bool last_succeeded_ = false;
-  std::optional<Error> last_error_;  // What the last one's waiters are told.
-  std::optional<Current> current_;
   CredentialsSource* active_ = nullptr;  // Whose keys they are. Touched by who loads.
+  Refreshing<Credentials> keys_;
 };
 
 /// What the settings say of credentials.

@@ -10,12 +10,11 @@
 #include "base/percent.h"
 #include "base/time.h"
 #include "store/checks.h"
+#include "store/cloud/answers.h"
 
 namespace airfreight::s3 {
 namespace {
 
-// A server that asks for more is down, not busy; the retry layer has a budget of its own.
-constexpr double kMaxRetryAfter = 300;
 // S3 refuses a request whose clock is more than this off
 // (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
 constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
@@ -168,23 +167,6 @@ Meaning MeaningOf(const FailedAnswer& answer) {
   return {"", ErrorCode::kInternal, false, ""};
 }
 
-double RetryAfter(std::string_view text, int64_t now) {
-  if (const auto seconds = ParseDecimal(text)) {
-    return std::min(kMaxRetryAfter, static_cast<double>(*seconds));
-  }
-  if (const auto date = ParseHttpDate(text)) {
-    return std::clamp(static_cast<double>(*date - now), 0.0, kMaxRetryAfter);
-  }
-  return 0;
-}
-
-// The text of a server's error for a message, without what could break a log line. Quotes go: it is
-// a sentence.
-std::string Clean(std::string_view text) {
-  std::string quoted = Quoted(text);
-  return quoted.substr(1, quoted.size() - 2);
-}
-
 bool ParseXml(std::string_view text, pugi::xml_document& document) {
   // Answers may begin with blanks, by which a server keeps the connection alive.
   return document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
@@ -220,12 +202,12 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   error.code = meaning.code;
   error.retryable = meaning.retryable;
   error.http_status = answer.status;
-  error.service_code = Clean(service_code).substr(0, 64);
+  error.service_code = ServersWords(service_code).substr(0, 64);
   error.request_id = answer.headers->Get("x-amz-request-id");
   if (error.request_id.empty() && answer.document) error.request_id = answer.document->request_id;
-  error.request_id = Clean(error.request_id).substr(0, 128);
+  error.request_id = ServersWords(error.request_id).substr(0, 128);
   if (error.retryable)
-    error.retry_after_seconds = RetryAfter(answer.headers->Get("retry-after"), now);
+    error.retry_after_seconds = RetryAfterSeconds(answer.headers->Get("retry-after"), now);
 
   if (service_code == "NoSuchBucket") {
     error.code = ErrorCode::kInvalid;
@@ -244,7 +226,7 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
     error.code = ErrorCode::kConditionFailed;
   }
 
-  std::string said = answer.document ? Clean(answer.document->message) : std::string();
+  std::string said = answer.document ? ServersWords(answer.document->message) : std::string();
   while (said.ends_with('.')) said.pop_back();
   if (said.empty()) {
     switch (error.code) {

@@ -1,16 +1,13 @@
 #include "store/s3/options.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <chrono>
-#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <utility>
-#include <vector>
 
 #include "store/checks.h"
+#include "store/cloud/transport_settings.h"
 #include "store/s3/credentials.h"
 
 namespace airfreight::s3 {
@@ -18,38 +15,12 @@ namespace {
 
 constexpr char kDefaultRegion[] = "us-east-1";
 
-std::string TakeText(StoreSettings& settings, const std::string& name) {
-  auto node = settings.extract(name);
-  return node.empty() ? std::string() : std::move(node.mapped());
-}
-
-std::optional<std::string> TakeOptional(StoreSettings& settings, const std::string& name) {
-  std::string text = TakeText(settings, name);
-  if (text.empty()) return std::nullopt;
-  return text;
-}
-
-template <typename T>
-Result<T> TakeChoice(StoreSettings& settings, const std::string& name, T fallback,
-                     std::initializer_list<std::pair<std::string_view, T>> choices) {
-  const std::string text = TakeText(settings, name);
-  if (text.empty()) return fallback;
-  std::vector<std::string_view> words;
-  for (const auto& [word, value] : choices) {
-    if (text == word) return value;
-    words.push_back(word);
-  }
-  return Fail(ErrorCode::kInvalid,
-              fmt::format("{} is {}; right is one of {}", SettingName("s3", name), Quoted(text),
-                          fmt::join(words, ", ")));
-}
-
 // docs.aws.amazon.com/AmazonS3/latest/userguide/specifying-kms-encryption.html,
 // docs.aws.amazon.com/AmazonS3/latest/userguide/UsingDSSEncryption.html
 Status TakeEncryption(StoreSettings& settings, S3Options& options) {
   AIRFREIGHT_ASSIGN_OR_RETURN(
       options.sse,
-      TakeChoice(settings, "sse", std::string(),
+      TakeChoice(settings, "s3", "sse", std::string(),
                  {{"AES256", "AES256"}, {"aws:kms", "aws:kms"}, {"aws:kms:dsse", "aws:kms:dsse"}}));
   options.sse_kms_key_id = TakeText(settings, "sse_kms_key_id");
   options.sse_kms_context = TakeText(settings, "sse_kms_context");
@@ -96,40 +67,29 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
                               MakeCredentials(access_key_id, secret_access_key, session_token,
                                               "the Airflow connection of s3://conn_id@bucket"));
   AIRFREIGHT_ASSIGN_OR_RETURN(options.addressing_style,
-                              TakeChoice(rest, "addressing_style", AddressingStyle::kAuto,
+                              TakeChoice(rest, "s3", "addressing_style", AddressingStyle::kAuto,
                                          {{"auto", AddressingStyle::kAuto},
                                           {"path", AddressingStyle::kPath},
                                           {"virtual", AddressingStyle::kVirtual}}));
   AIRFREIGHT_ASSIGN_OR_RETURN(options.payload_signing,
-                              TakeChoice(rest, "payload_signing", PayloadSigning::kAuto,
+                              TakeChoice(rest, "s3", "payload_signing", PayloadSigning::kAuto,
                                          {{"auto", PayloadSigning::kAuto},
                                           {"always", PayloadSigning::kAlways},
                                           {"never", PayloadSigning::kNever}}));
   AIRFREIGHT_ASSIGN_OR_RETURN(
       options.conditional_writes,
-      TakeChoice(rest, "conditional_writes", true, {{"auto", true}, {"never", false}}));
+      TakeChoice(rest, "s3", "conditional_writes", true, {{"auto", true}, {"never", false}}));
   AIRFREIGHT_ASSIGN_OR_RETURN(
       options.request_payer,
-      TakeChoice(rest, "request_payer", false, {{"requester", true}, {"owner", false}}));
-  AIRFREIGHT_ASSIGN_OR_RETURN(options.checksums, TakeChoice(rest, "checksums", Checksums::kAuto,
-                                                            {{"auto", Checksums::kAuto},
-                                                             {"always", Checksums::kAlways},
-                                                             {"never", Checksums::kNever}}));
+      TakeChoice(rest, "s3", "request_payer", false, {{"requester", true}, {"owner", false}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.checksums,
+                              TakeChoice(rest, "s3", "checksums", Checksums::kAuto,
+                                         {{"auto", Checksums::kAuto},
+                                          {"always", Checksums::kAlways},
+                                          {"never", Checksums::kNever}}));
   AIRFREIGHT_RETURN_IF_ERROR(TakeEncryption(rest, options));
 
-  CurlTransportOptions& transport = options.transport;
-  transport.ca_bundle = TakeText(rest, "ca_bundle");
-  AIRFREIGHT_ASSIGN_OR_RETURN(transport.verify, TakeBool(rest, "s3", "verify", transport.verify));
-  using Seconds = std::chrono::duration<double>;
-  AIRFREIGHT_ASSIGN_OR_RETURN(
-      const double connect,
-      TakeSeconds(rest, "s3", "connect_timeout", Seconds(transport.connect_timeout).count()));
-  transport.connect_timeout = std::chrono::ceil<std::chrono::milliseconds>(Seconds(connect));
-  AIRFREIGHT_ASSIGN_OR_RETURN(
-      const double idle,
-      TakeSeconds(rest, "s3", "idle_timeout", Seconds(transport.idle_timeout).count()));
-  transport.idle_timeout = std::chrono::ceil<std::chrono::seconds>(Seconds(idle));
-
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.transport, TakeTransport(rest, "s3"));
   AIRFREIGHT_RETURN_IF_ERROR(RefuseUnknown(rest, "s3",
                                            {"endpoint_url",
                                             "region",

@@ -8,9 +8,9 @@
 #include "base/time.h"
 #include "http/curl_transport.h"
 #include "store/checks.h"
+#include "store/cloud/object_sink.h"
 #include "store/gather_sink.h"
 #include "store/s3/decoder.h"
-#include "store/s3/object_sink.h"
 #include "store/s3/request_builder.h"
 #include "store/s3/s3_upload.h"
 
@@ -83,7 +83,7 @@ Result<ObjectInfo> S3Store::DoRead(std::string_view key, const GetOptions& optio
                                    const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
-  ObjectSink object(key, options, sink);
+  ObjectSink object(key, options, sink, &DecodeInfo);
   const auto response = client_->Execute(BuildGet(uri.FullKey(key), options, client_->options()),
                                          context, &object, nullptr);
   if (!response) return Fail(response.error());

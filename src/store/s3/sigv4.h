@@ -16,7 +16,7 @@
 #include "airfreight/store.h"
 #include "base/digest.h"
 #include "http/headers.h"
-#include "store/s3/secret.h"
+#include "store/cloud/secret.h"
 
 namespace airfreight::s3 {
 

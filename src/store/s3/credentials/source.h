@@ -14,6 +14,7 @@
 #include "airfreight/store.h"
 #include "http/environment.h"
 #include "http/transport.h"
+#include "store/cloud/refreshing.h"
 #include "store/s3/credentials/process.h"
 #include "store/s3/sigv4.h"
 
@@ -27,11 +28,7 @@ inline constexpr std::string_view kForeignCredentials = "ForeignCredentials";
 /// Unsupported, as kForeignCredentials has it: `whose` is the place, `kind` what it asks for.
 tl::unexpected<Error> ForeignCredentials(std::string_view whose, std::string_view kind);
 
-/// Keys, and until when they are good.
-struct LoadedCredentials {
-  Credentials keys;
-  std::optional<int64_t> expires_unix;  ///< Absent: until someone takes them back.
-};
+using LoadedCredentials = Loaded<Credentials>;
 
 /// Absent where neither key is there. Invalid when one is missing or holds what no header may;
 /// `source` names the place in the message.

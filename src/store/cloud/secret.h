@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace airfreight::s3 {
+namespace airfreight {
 
 /// \brief A secret key or a token. Has no stream operator, no formatter and no conversion to text,
 /// so that it cannot get into a message by accident, and wipes its memory when it goes.
@@ -41,4 +41,4 @@ class Secret {
   std::string value_;
 };
 
-}  // namespace airfreight::s3
+}  // namespace airfreight

@@ -12,21 +12,24 @@
 #include "airfreight/store.h"
 #include "http/transport.h"
 
-namespace airfreight::s3 {
+namespace airfreight {
 
 /// \brief Receives an object: nothing of an answer reaches the reader before its head has shown
 /// that it is the answer to what was asked, and no byte beyond the range.
 ///
-/// An answer that does not say how long it is (S3 always does; some proxies take the length off) is
-/// held back until its end, since a reader is told the size first.
+/// An answer that does not say how long it is (the services always do; some proxies take the length
+/// off) is held back until its end, since a reader is told the size first.
 ///
 /// Threads: one. Ownership: the reader, the options and the key are the caller's and outlive it.
 /// Errors: Internal for another range than was asked for, Unavailable (retryable) for another
 /// length, and the reader's own.
 class ObjectSink final : public ResponseSink {
  public:
-  ObjectSink(std::string_view key, const GetOptions& options, ReadSink& reader)
-      : key_(key), options_(options), reader_(reader) {}
+  /// What the head of an answer to GET says of the object; `size` is that of the whole object.
+  using DecodeInfo = Result<ObjectInfo> (*)(std::string_view key, const HttpResponse& head);
+
+  ObjectSink(std::string_view key, const GetOptions& options, ReadSink& reader, DecodeInfo decode)
+      : key_(key), options_(options), reader_(reader), decode_(decode) {}
 
   Status Begin(const HttpResponse& head) override;
   Status Write(ByteView bytes) override;
@@ -40,6 +43,7 @@ class ObjectSink final : public ResponseSink {
   const std::string_view key_;
   const GetOptions& options_;
   ReadSink& reader_;
+  const DecodeInfo decode_;
   ObjectInfo info_;
   uint64_t expected_ = 0;   // Bytes of the range.
   uint64_t received_ = 0;   // Bytes of it that have come.
@@ -47,4 +51,4 @@ class ObjectSink final : public ResponseSink {
   std::optional<BufferSink> held_;
 };
 
-}  // namespace airfreight::s3
+}  // namespace airfreight

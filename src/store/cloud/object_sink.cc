@@ -1,4 +1,4 @@
-#include "store/s3/object_sink.h"
+#include "store/cloud/object_sink.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,8 @@
 #include <utility>
 
 #include "store/checks.h"
-#include "store/s3/decoder.h"
 
-namespace airfreight::s3 {
+namespace airfreight {
 namespace {
 
 tl::unexpected<Error> OtherLength(uint64_t sent, uint64_t asked) {
@@ -37,7 +36,7 @@ Status ObjectSink::CheckRange(const HttpResponse& head) const {
 
 Status ObjectSink::Begin(const HttpResponse& head) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckRange(head));
-  AIRFREIGHT_ASSIGN_OR_RETURN(info_, DecodeInfo(key_, head));
+  AIRFREIGHT_ASSIGN_OR_RETURN(info_, decode_(key_, head));
   if (head.status != 206 && !head.content_length) {
     held_.emplace(UINT64_MAX, options_.expected_size.value_or(0));
     return held_->Begin(head);
@@ -74,4 +73,4 @@ Result<ObjectInfo> ObjectSink::Finish() {
   return std::move(info_);
 }
 
-}  // namespace airfreight::s3
+}  // namespace airfreight
