@@ -49,8 +49,9 @@ class _Entry(NamedTuple):
 # sockets belong to threads that are not there), so entries are never removed. Dicts, because
 # setting a default is atomic and a lock could be held by another thread at the moment of a fork.
 _freights: dict[int, _Entry] = {}
-# What botocore has said, where the core could not help itself.
-_borrowed: dict[int, connections.Resolved] = {}
+# What the services' own libraries have found where the core could not help itself, by the name of
+# the store too.
+_borrowed: dict[tuple[int, str], connections.Resolved] = {}
 # Held by the thread that makes the core. Recursive: a signal handler may push or pull.
 _making: dict[int, threading.RLock] = {}
 # The same for coroutines, by loop: the task that prepares the core for all of them.
@@ -83,7 +84,7 @@ def freight() -> Freight:
         if _fresh(entry):
             return entry.core
         try:
-            resolved = {name: connections.resolve(name) for name in _connections()}
+            resolved = {key: connections.resolve(*key) for key in _connections()}
         except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
             return _serve_on(error, entry)
         return _keep(_make(resolved))
@@ -113,7 +114,7 @@ async def prepare() -> None:
 async def _prepare() -> None:
     entry = _freights.get(os.getpid())
     try:
-        resolved = {name: await connections.aresolve(name) for name in _connections()}
+        resolved = {key: await connections.aresolve(*key) for key in _connections()}
     except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
         _serve_on(error, entry)
         return
@@ -174,15 +175,35 @@ def _keep(made: _Entry) -> Freight:
     return made.core
 
 
-def _connections() -> list[str]:
-    """The ids of the connections that the stores name."""
+def _connections() -> list[tuple[str, str]]:
+    """The connections that the stores name: id, and the scheme of the store."""
+    return list({store.connection: None for store in _stores() if store.connection[0]})
+
+
+class _Store(NamedTuple):
+    """A store as the settings have it: `connection` is an id ("" for none) and the scheme."""
+
+    name: str
+    uri: str
+    connection: tuple[str, str]
+    settings: Mapping[str, str]
+
+
+def _stores() -> list[_Store]:
+    """The configured stores, the one that is written to first."""
     current = settings()
-    ids = (connections.split(uri)[0] for uri in (current.store, *current.read_also))
-    return [name for name in ids if name]
+    made = []
+    for position, uri in enumerate((current.store, *current.read_also)):
+        name = DEFAULT_STORE if position == 0 else f"also-{position}"
+        scheme = uri.partition("://")[0]
+        connection_id, bare = connections.split(uri)
+        own = current.store_settings.get(scheme, {})
+        made.append(_Store(name, bare, (connection_id, scheme), own))
+    return made
 
 
 def with_core(call: Callable[[Freight], _T]) -> _T:
-    """Returns `call(freight())`; a second time with credentials of botocore's, where it has them.
+    """Returns `call(freight())`; a second time with borrowed credentials, where there are some.
 
     Raises what `freight()` and `call` do.
     """
@@ -196,22 +217,45 @@ def with_core(call: Callable[[Freight], _T]) -> _T:
 
 
 def borrow(error: BaseException, used: Freight) -> bool:
-    """After an error of a core: whether botocore has the credentials that the core can't get.
+    """After an error of a core: whether there are other credentials in place of those it lacks.
 
-    True: the same call has a prospect now, with another `freight()`.
+    Asks the service's own library (botocore, say), if it is installed. True: the same call has a
+    prospect now, with another `freight()`.
     """
     if getattr(error, "service_code", "") != connections.FOREIGN:
         return False
+    root: str = getattr(error, "store", "")
     pid = os.getpid()
     with _making.setdefault(pid, threading.RLock()):
-        if pid in _borrowed:
+        lacking = [store for store in _stores() if store.uri.rstrip("/") == root]
+        if any((pid, store.name) in _borrowed for store in lacking):
             return loaded() is not used  # Another thread was faster.
-        found = connections.borrowed(settings().store_settings.get("s3", {}).get("profile"))
-        if found is None:
-            return False
-        _borrowed[pid] = found
-        _freights.pop(pid, None)
-    return True
+        found = {(pid, store.name): _ask_library(store) for store in lacking}
+        new = {key: lent for key, lent in found.items() if lent is not None}
+        _borrowed.update(new)
+        if new:
+            _freights.pop(pid, None)
+    return bool(new)
+
+
+def _ask_library(store: _Store) -> connections.Resolved | None:
+    provider = connections.provider(store.connection[1])
+    return provider.borrowed(store.settings) if provider is not None else None
+
+
+def _lent(store: _Store, its_settings: Mapping[str, str]) -> connections.Resolved | None:
+    """What was borrowed for a store, if it has no credentials of its own; renewed when due.
+
+    A connection without keys leaves them to the environment, too.
+    """
+    key = os.getpid(), store.name
+    lent = _borrowed.get(key)
+    provider = connections.provider(store.connection[1]) if lent is not None else None
+    if lent is None or provider is None or any(n in its_settings for n in provider.CREDENTIALS):
+        return None
+    if lent.expires <= time.time():
+        lent = _borrowed[key] = provider.borrowed(store.settings) or lent
+    return lent
 
 
 def loaded() -> Freight | None:
@@ -252,36 +296,26 @@ def coordinate(
     return made
 
 
-def _make(resolved: Mapping[str, connections.Resolved]) -> _Entry:
+def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
     current = settings()
     _core = _load()
     renew = ends = float("inf")
-    lent = _borrowed.get(os.getpid())
-    if lent is not None and lent.expires <= time.time():
-        profile = current.store_settings.get("s3", {}).get("profile")
-        lent = _borrowed[os.getpid()] = connections.borrowed(profile) or lent
     stores: list[tuple[str, str, Mapping[str, str]]] = []
-    for position, uri in enumerate((current.store, *current.read_also)):
-        name = DEFAULT_STORE if position == 0 else f"also-{position}"
-        scheme = uri.partition("://")[0]
+    for store in _stores():
         # The documented defaults are passed, so that they are what holds; over them what the
         # connection says; over that the section, which was set for us.
-        store_settings = {
+        its_settings = {
             option.setting: option.default
             for option in OPTIONS
-            if option.store == scheme and option.default is not None
+            if option.store == store.connection[1] and option.default is not None
         }
-        connection_id, bare = connections.split(uri)
-        if connection_id:
-            found = resolved[connection_id]
-            store_settings |= found.settings
-            renew, ends = min(renew, found.expires), min(ends, found.ends)
-        store_settings |= current.store_settings.get(scheme, {})
-        # A connection without keys leaves them to the environment, too.
-        if scheme == "s3" and lent is not None and "access_key_id" not in store_settings:
-            store_settings |= lent.settings
-            renew, ends = min(renew, lent.expires), min(ends, lent.ends)
-        stores.append((name, bare, store_settings))
+        said = resolved[store.connection] if store.connection[0] else None
+        its_settings |= (said.settings if said is not None else {}) | dict(store.settings)
+        lent = _lent(store, its_settings)
+        for found in (said, lent):
+            if found is not None:
+                renew, ends = min(renew, found.expires), min(ends, found.ends)
+        stores.append((store.name, store.uri, its_settings | (lent.settings if lent else {})))
     try:
         made = _core.Freight(
             stores,

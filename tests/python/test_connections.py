@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def connect(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> connections.Resolved:
     monkeypatch.setenv("AIRFLOW_CONN_MY_S3", json.dumps({"conn_type": "aws", **fields}))
-    return connections.resolve("my_s3")
+    return connections.resolve("my_s3", "s3")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,13 @@ def connect(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> connections.Resol
         ("s3://a%40b@bucket/x@y", ("a@b", "s3://bucket/x@y")),
         ("s3://bucket/x@y", ("", "s3://bucket/x@y")),
         ("file:///a@b/c", ("", "file:///a@b/c")),
+        ("memory://a@b/c", ("", "memory://a@b/c")),
+        ("gs://conn@bucket/xcom", ("conn", "gs://bucket/xcom")),
+        ("az://conn@container/xcom", ("conn", "az://container/xcom")),
+        ("abfs://conn@container/xcom", ("conn", "abfs://container/xcom")),
+        ("redis://conn@host:6379/0/xcom", ("conn", "redis://host:6379/0/xcom")),
+        ("rediss://host:6379/0", ("", "rediss://host:6379/0")),
+        ("fsspec+sftp://conn@host/srv/x@y", ("conn", "fsspec+sftp://host/srv/x@y")),
     ],
 )
 def test_the_connection_id_is_split_from_the_store(uri: str, expected: tuple[str, str]) -> None:
@@ -86,7 +93,7 @@ def test_keys_and_endpoint_may_stand_in_the_extras(monkeypatch: pytest.MonkeyPat
 
 def test_a_connection_in_uri_form_works(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_MY_S3", "aws://AKID:SE%2FCRET@/?region_name=eu-west-1")
-    assert connections.resolve("my_s3").settings == {
+    assert connections.resolve("my_s3", "s3").settings == {
         "access_key_id": "AKID",
         "secret_access_key": "SE/CRET",
         "region": "eu-west-1",
@@ -117,7 +124,7 @@ def test_the_connection_is_asked_for_once_per_process(
 ) -> None:
     asked = []
 
-    def ask(connection_id: str) -> Any:
+    def ask(connection_id: str, _: Any) -> Any:
         asked.append(connection_id)
         return SimpleNamespace(login="A", password="S", extra_dejson={"region_name": "eu-west-1"})
 
@@ -151,7 +158,7 @@ def test_settings_of_the_section_win_over_the_connection(
     monkeypatch.setattr(
         connections,
         "_connection",
-        lambda _: SimpleNamespace(
+        lambda *_: SimpleNamespace(
             login="A",
             password="S",
             extra_dejson={"region_name": "old", "verify": "False"},

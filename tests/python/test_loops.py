@@ -297,7 +297,7 @@ def test_a_push_on_a_loop_that_stays_in_the_row_asks_for_no_connection(
     value: Any,
     threshold: int | None,
 ) -> None:
-    async def ask(_: str) -> Any:
+    async def ask(*_: str) -> Any:
         raise AssertionError("asked Airflow")
 
     monkeypatch.setattr(connections, "aresolve", ask)
@@ -316,14 +316,14 @@ def test_a_push_on_a_loop_that_needs_the_store_awaits_the_connection_once(
     asked = []
     resolve = connections.aresolve
 
-    async def ask(name: str) -> Any:
-        asked.append(name)
-        return await resolve(name)
+    async def ask(name: str, scheme: str) -> Any:
+        asked.append((name, scheme))
+        return await resolve(name, scheme)
 
     monkeypatch.setattr(connections, "aresolve", ask)
     monkeypatch.setattr(connections, "resolve", refuse)
     asyncio.run(airfreight.XComBackend.aset(value=value, **ASKED))
-    assert asked == ["my_s3"]
+    assert asked == [("my_s3", "s3")]
     assert str(s3.pull(stored(supervisor.rows[-1]))) == str(value)
 
 
@@ -388,11 +388,11 @@ def test_credentials_that_can_not_be_renewed_on_a_loop_serve_on(
     box.set(store="s3://my_s3@bucket/xcom")
     expires = 1.0  # In 1970.
     monkeypatch.setattr(
-        connections, "resolve", lambda _: connections.Resolved({"region": "eu-west-3"}, expires)
+        connections, "resolve", lambda *_: connections.Resolved({"region": "eu-west-3"}, expires)
     )
     first = runtime.freight()
 
-    def busy(_: str) -> Any:
+    def busy(*_: str) -> Any:
         raise connections.BusyError("busy")
 
     monkeypatch.setattr(connections, "resolve", busy)
@@ -429,7 +429,7 @@ def test_what_asyncio_has_of_a_role_is_asked_for_in_a_thread(
     monkeypatch.setenv(
         "AIRFLOW_CONN_MY_S3", json.dumps({"conn_type": "aws", "extra": {"role_arn": "arn:x"}})
     )
-    resolved = asyncio.run(connections.aresolve("my_s3"))
+    resolved = asyncio.run(connections.aresolve("my_s3", "s3"))
     assert resolved.settings["access_key_id"] == "A"
 
 

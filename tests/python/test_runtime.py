@@ -20,6 +20,7 @@ from tests.python.conftest import RUN, Box, stored
 
 import airfreight
 from airfreight import connections, exchange, runtime, task
+from airfreight.connections import aws
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,13 +41,13 @@ class Airflow:
         monkeypatch.setattr(connections, "resolve", self._resolve)
         monkeypatch.setattr(connections, "aresolve", self._aresolve)
 
-    def _resolve(self, _: str) -> connections.Resolved:
+    def _resolve(self, *_: str) -> connections.Resolved:
         self.asked += 1
         self.waiting.set()
         assert self.gate.wait(60)
         return self._answer()
 
-    async def _aresolve(self, _: str) -> connections.Resolved:
+    async def _aresolve(self, *_: str) -> connections.Resolved:
         self.asked += 1
         for _turn in range(10):  # Long enough for all others to ask as well, if they do.
             await asyncio.sleep(0)
@@ -124,7 +125,9 @@ def test_a_core_that_came_late_does_not_replace_one_that_serves(
     box.set(store=STORE)
     Airflow(monkeypatch)
     first = runtime.freight()
-    late = runtime._make({"my_s3": connections.Resolved({"region": "eu-west-3"}, float("inf"))})
+    late = runtime._make(
+        {("my_s3", "s3"): connections.Resolved({"region": "eu-west-3"}, float("inf"))}
+    )
     assert runtime._keep(late) is first
     assert runtime.freight() is first
 
@@ -140,7 +143,7 @@ def test_a_synchronous_call_on_a_loop_does_not_wait_for_a_thread(
     async def main() -> Any:
         thread = asyncio.get_running_loop().run_in_executor(None, runtime.freight)
         await asyncio.to_thread(airflow.waiting.wait, 60)
-        monkeypatch.setattr(connections, "resolve", lambda _: airflow.answer)
+        monkeypatch.setattr(connections, "resolve", lambda *_: airflow.answer)
         found = runtime.freight()
         airflow.gate.set()
         assert await thread is found
@@ -251,7 +254,7 @@ def test_credentials_are_renewed_before_the_end_that_they_have(
     monkeypatch.setattr(time, "time", lambda: now)
     end = datetime.datetime.fromtimestamp(now + left, datetime.timezone.utc)
     frozen = SimpleNamespace(access_key="A", secret_key="S", token="T")
-    found = connections._frozen({}, SimpleNamespace(_expiry_time=end), frozen)
+    found = aws._frozen({}, SimpleNamespace(_expiry_time=end), frozen)
     assert found.expires == pytest.approx(now + asked_again)
     assert found.ends == pytest.approx(now + left)
 
@@ -259,22 +262,31 @@ def test_credentials_are_renewed_before_the_end_that_they_have(
 # Credentials that only botocore can get.
 
 
-def foreign() -> airfreight.Error:
-    return airfreight.UnsupportedError("SSO", service_code=connections.FOREIGN)
+def foreign(store: str) -> airfreight.Error:
+    return airfreight.UnsupportedError("SSO", store=store, service_code=connections.FOREIGN)
+
+
+def lend(monkeypatch: pytest.MonkeyPatch, borrowed: Callable[[Any], Any]) -> None:
+    """Has every kind of store borrow from this function."""
+    library = SimpleNamespace(CREDENTIALS=("access_key_id",), borrowed=borrowed)
+    monkeypatch.setattr(connections, "provider", lambda _: library)
 
 
 class Helpless:
     """A core that can't get its credentials."""
 
+    def __init__(self, store: str) -> None:
+        self._store = store
+
     def __getattr__(self, name: str) -> Any:
         def fail(*arguments: Any, **_: Any) -> Any:
             if name.endswith("_many"):
-                return [foreign() for _ in arguments[0]]
+                return [foreign(self._store) for _ in arguments[0]]
             if name in ("open", "open_reader"):
-                return Helpless()
+                return Helpless(self._store)
             if name in ("abandon", "tell"):
                 return 0
-            raise foreign()
+            raise foreign(self._store)
 
         if name in ("size", "tail_offset"):
             return 0
@@ -320,9 +332,8 @@ def test_every_call_is_made_again_with_what_botocore_has(
     )  # fmt: skip
     monkeypatch.setattr(task, "context", lambda: {"ti": instance})
     row = box.fields(stored(box.push(b"there")))
-    lent = connections.Resolved({"access_key_id": "A", "secret_access_key": "S"}, float("inf"))
-    monkeypatch.setattr(connections, "borrowed", lambda _: lent)
-    core: Any = Helpless()
+    lend(monkeypatch, lambda _: connections.Resolved({}, float("inf")))
+    core: Any = Helpless(f"file://{box.root}")
     runtime._freights[os.getpid()] = runtime._Entry(core, float("inf"), float("inf"))
     CALLS[name](row, tmp_path / "out")
     assert runtime.loaded() is not core
@@ -335,8 +346,8 @@ def test_a_stream_that_can_not_be_read_again_is_not_stored_in_part(
         "airfreight.api._place",
         lambda *_: (None, exchange.Address("sales", RUN, "extract", None)),
     )
-    monkeypatch.setattr(connections, "borrowed", lambda _: connections.Resolved({}, float("inf")))
-    core: Any = Helpless()
+    lend(monkeypatch, lambda _: connections.Resolved({}, float("inf")))
+    core: Any = Helpless(f"file://{box.root}")
     runtime._freights[os.getpid()] = runtime._Entry(core, float("inf"), float("inf"))
     with pytest.raises(airfreight.UnsupportedError) as caught:
         airfreight.put_stream(SimpleNamespace(read=io.BytesIO(b"x").read))
@@ -349,19 +360,21 @@ def test_of_two_threads_that_need_botocore_neither_fails(
     lent = connections.Resolved({"access_key_id": "A", "secret_access_key": "S"}, float("inf"))
     asked: list[Any] = []
 
-    def borrowed(profile: Any) -> connections.Resolved:
-        asked.append(profile)
+    def borrowed(settings: Any) -> connections.Resolved:
+        asked.append(settings)
         return lent
 
-    monkeypatch.setattr(connections, "borrowed", borrowed)
+    box.set(store="s3://bucket/xcom", s3_profile="analytics", read_also="s3://other/xcom")
+    monkeypatch.setattr(aws, "borrowed", borrowed)
     used = runtime.freight()
-    assert runtime.borrow(foreign(), used)
-    assert runtime.borrow(foreign(), used)  # Of the second thread.
+    assert not runtime.borrow(foreign("s3://nowhere/xcom"), used)
+    assert runtime.borrow(foreign("s3://bucket/xcom"), used)
+    assert runtime.borrow(foreign("s3://bucket/xcom"), used)  # Of the second thread.
     again = runtime.freight()
     assert again is not used
-    assert runtime.borrow(foreign(), used)
-    assert not runtime.borrow(foreign(), again)
-    assert len(asked) == 1
+    assert runtime.borrow(foreign("s3://bucket/xcom"), used)
+    assert not runtime.borrow(foreign("s3://bucket/xcom"), again)
+    assert asked == [{"profile": "analytics"}]
 
 
 def test_a_connection_without_keys_takes_those_of_botocore(
@@ -372,12 +385,13 @@ def test_a_connection_without_keys_takes_those_of_botocore(
     monkeypatch.setattr(runtime, "_load", lambda: core)
     box.set(store=STORE, read_also="s3://keys@other/x")
     keys = {"access_key_id": "A", "secret_access_key": "S", "session_token": "T"}
-    runtime._borrowed[os.getpid()] = connections.Resolved(keys, 5e9, 6e9)
+    for store in ("default", "also-1"):
+        runtime._borrowed[os.getpid(), store] = connections.Resolved(keys, 5e9, 6e9)
     own = {"access_key_id": "OWN", "secret_access_key": "OWN"}
     entry = runtime._make(
         {
-            "my_s3": connections.Resolved({"region": "r"}, float("inf")),
-            "keys": connections.Resolved(own, float("inf")),
+            ("my_s3", "s3"): connections.Resolved({"region": "r"}, float("inf")),
+            ("keys", "s3"): connections.Resolved(own, float("inf")),
         }
     )
     (_, _, first), (_, _, second) = given
@@ -399,7 +413,7 @@ def test_what_botocore_raises_is_none_of_a_tasks_business(
     module: Any = ModuleType("botocore.session")
     module.Session = Session
     monkeypatch.setitem(sys.modules, "botocore.session", module)
-    assert connections.borrowed("nope") is None
+    assert aws.borrowed({"profile": "nope"}) is None
     assert "LookupError" in caplog.text
 
 

@@ -1,28 +1,27 @@
-"""Airflow connections as credentials: `s3://conn_id@bucket/prefix`.
+"""Connections of the Amazon provider, for `s3://`.
 
 A connection with static keys is read as it is. Kinds that need more (roles, profiles, federation)
-go through the hook of the Amazon provider, which is imported for those only: that import alone
-takes longer than most transfers.
+go through the provider's hook.
 """
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
-from typing import Any, NamedTuple
-from urllib.parse import unquote
+from typing import TYPE_CHECKING, Any
 
-from airfreight import _threads
 from airfreight._imports import loading
-from airfreight.errors import ConfigError, InvalidError
-from airfreight.options import BY_NAME
+from airfreight.connections.base import Resolved, mapping, wrong
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _log = logging.getLogger("airfreight")
 
-#: What the core says of credentials that it does not know how to get
-#: (src/store/s3/credentials/source.h).
-FOREIGN = "ForeignCredentials"
+EXAMPLE = "aws://KEY:SECRET@/?region_name=eu-central-1"
+BARE = "s3://bucket/xcom"
+CREDENTIALS = ("access_key_id",)
+
 #: Extras of an AWS connection that only the provider's hook understands.
 _HOOK_EXTRAS = (
     "role_arn",
@@ -42,61 +41,8 @@ _SHORTEST_SESSION = 900.0
 _MARGIN_SECONDS = 900.0
 
 
-class BusyError(InvalidError):
-    """Airflow can't be asked from this thread now."""
-
-
-class Resolved(NamedTuple):
-    """What a connection says, as settings of the core's S3 store.
-
-    Attributes:
-        settings: of the store.
-        expires: when to ask again.
-        ends: when the credentials really end; until then they serve, should asking fail.
-    """
-
-    settings: dict[str, str]
-    expires: float
-    ends: float = float("inf")
-
-
-def split(uri: str) -> tuple[str, str]:
-    """Splits `s3://conn_id@bucket/prefix` into the connection id ("" for none) and the bare URI."""
-    scheme, separator, rest = uri.partition("://")
-    authority, slash, path = rest.partition("/")
-    connection_id, at, bucket = authority.rpartition("@")
-    if scheme != "s3" or not at:
-        return "", uri
-    return unquote(connection_id), f"{scheme}{separator}{bucket}{slash}{path}"
-
-
-def resolve(connection_id: str) -> Resolved:
-    """Asks Airflow for a connection.
-
-    Raises:
-        ConfigError: there is none of that id, or it can't be used. Never other credentials instead.
-        BusyError: called on the thread of an event loop that is itself talking to Airflow.
-    """
-    connection = _connection(connection_id)
-    return _resolved(connection_id, connection, connection.extra_dejson or {})
-
-
-async def aresolve(connection_id: str) -> Resolved:
-    """As `resolve`, from an event loop, where a synchronous question may not be asked."""
-    # In a thread: the loop must not wait for what another thread is importing.
-    hook = await _threads.run(_base_hook)
-    if not hasattr(hook, "aget_connection"):
-        return await _threads.run(resolve, connection_id)
-    try:
-        connection = await hook.aget_connection(connection_id)
-    except Exception as error:
-        raise _error(connection_id, f"was not found ({type(error).__name__})") from error
-    extra = getattr(connection, "aextra_dejson", None)
-    parsed = connection.extra_dejson if extra is None else await extra()
-    return await _threads.run(_resolved, connection_id, connection, parsed or {})
-
-
-def _resolved(connection_id: str, connection: Any, extra: dict[str, Any]) -> Resolved:
+def settings_of(connection_id: str, connection: Any, extra: dict[str, Any]) -> Resolved:
+    """Where, how and who, as the extras and fields of the connection say."""
     settings = _plain_settings(extra)
     if any(extra.get(name) for name in _HOOK_EXTRAS):
         return _through_hook(connection_id, connection, settings)
@@ -113,48 +59,16 @@ def _resolved(connection_id: str, connection: Any, extra: dict[str, Any]) -> Res
     return Resolved(settings, float("inf"))
 
 
-def _base_hook() -> Any:
-    with loading:
-        try:
-            from airflow.sdk.bases.hook import BaseHook
-        except ModuleNotFoundError:
-            try:
-                from airflow.sdk import BaseHook
-            except ImportError:
-                from airflow.hooks.base import BaseHook
-    return BaseHook
-
-
-def _connection(connection_id: str) -> Any:
-    try:
-        return _base_hook().get_connection(connection_id)
-    except BaseException as error:
-        # Not an Exception: airflow/sdk/execution_time/comms.py, DeadlockImminentError. The
-        # triggerer's own kind of supervisor raises RuntimeError (jobs/triggerer_job_runner.py).
-        if type(error).__name__ == "DeadlockImminentError" or (
-            isinstance(error, RuntimeError) and asyncio._get_running_loop() is not None
-        ):
-            raise BusyError(
-                f"the Airflow connection {connection_id!r} can't be asked for here: this is the "
-                "thread of an event loop that is itself waiting for Airflow. Push and pull with "
-                "`await ti.axcom_push(…)` and `await ti.axcom_pull(…)`, or in a thread with "
-                "`await asyncio.to_thread(…)`"
-            ) from error
-        if not isinstance(error, Exception):
-            raise
-        raise _error(connection_id, f"was not found ({type(error).__name__})") from error
-
-
 def _plain_settings(extra: dict[str, Any]) -> dict[str, str]:
     """The part of the extras that says where and how, not who."""
     settings: dict[str, str] = {}
-    service = _mapping(_mapping(extra.get("service_config")).get("s3"))
+    service = mapping(mapping(extra.get("service_config")).get("s3"))
     endpoint = service.get("endpoint_url") or extra.get("endpoint_url") or extra.get("host")
     if endpoint:
         settings["endpoint_url"] = str(endpoint)
     if region := extra.get("region_name"):
         settings["region"] = str(region)
-    style = _mapping(_mapping(extra.get("config_kwargs")).get("s3")).get("addressing_style")
+    style = mapping(mapping(extra.get("config_kwargs")).get("s3")).get("addressing_style")
     if style:
         settings["addressing_style"] = str(style)
     verify = extra.get("verify")
@@ -194,7 +108,7 @@ def _through_hook(connection_id: str, connection: Any, settings: dict[str, str])
     return _frozen(settings, credentials, frozen)
 
 
-def borrowed(profile: str | None) -> Resolved | None:
+def borrowed(settings: Mapping[str, str]) -> Resolved | None:
     """The credentials that botocore finds, where it is installed: for SSO and its like."""
     try:
         with loading:
@@ -202,7 +116,7 @@ def borrowed(profile: str | None) -> Resolved | None:
     except ImportError:
         return None
     try:
-        credentials = Session(profile=profile).get_credentials()
+        credentials = Session(profile=settings.get("profile")).get_credentials()
         frozen = credentials.get_frozen_credentials() if credentials is not None else None
     except Exception as error:  # noqa: BLE001 (a profile that is not there, a login that ran out)
         _log.warning("botocore gave no credentials either (%s)", type(error).__name__)
@@ -228,16 +142,5 @@ def _frozen(settings: dict[str, str], credentials: Any, frozen: Any) -> Resolved
     return Resolved(settings, now + _REFRESH_SECONDS, ends)
 
 
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
 def _error(connection_id: str, problem: str) -> Exception:
-    name = BY_NAME["store"].environment_name
-    return ConfigError(
-        f"The Airflow connection {connection_id!r}, which {name} names, {problem}. Create it in "
-        f"Airflow or as AIRFLOW_CONN_{connection_id.upper()}, e.g. "
-        f"AIRFLOW_CONN_{connection_id.upper()}='aws://KEY:SECRET@/?region_name=eu-central-1'; "
-        "or use "
-        f"the environment's own credentials with {name}=s3://bucket/xcom."
-    )
+    return wrong(connection_id, problem, EXAMPLE, BARE)
