@@ -830,7 +830,7 @@ def test_columns_below_what_is_read_as_a_whole_are_taken_of_it(box: Box, rows: i
         airfreight.get(row, "dd", columns=["id"])
 
 
-@pytest.mark.parametrize("rows", [3, 200_000])
+@pytest.mark.parametrize("rows", [3, 60_000])
 def test_slices_are_parts(box: Box, rows: int) -> None:
     value = {"t": (array(), frame(rows), (array(2000), 2)), "l": [array(), frame(rows), 3]}
     row = box.fields(stored(box.push(value)))
