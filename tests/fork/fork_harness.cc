@@ -37,7 +37,7 @@ namespace {
 
 // Large enough for three parts, and for ranges.
 constexpr uint64_t kPartBytes = uint64_t{5} << 20;
-constexpr size_t kLargeBytes = size_t{6} << 20;  // Two parts: what is made and compared costs most.
+constexpr size_t kLargeBytes = size_t{11} << 20;
 constexpr size_t kSmallBytes = 3000;
 constexpr size_t kIdleConnections = 8;
 
