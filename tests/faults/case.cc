@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "faults/fake_s3.h"
+#include "faults/fake_service.h"
 
 namespace airfreight::faults {
 namespace {
@@ -94,16 +94,16 @@ std::vector<std::string> Texts(Fields& fields, const std::string& name) {
   return texts;
 }
 
-// A body: text, or an error document of S3.
-std::string ParseBody(const json& value, const std::string& where) {
+// A body: text, or an error document of the service.
+std::string ParseBody(const json& value, const Dialect& dialect, const std::string& where) {
   if (value.is_string()) return value.get<std::string>();
   Fields fields(value, where);
   const std::string before = fields.Get<std::string>("blanks", "");
   const auto bytes = fields.Take<uint64_t>("value");
   std::string body = bytes ? ValueOf(*bytes, 0)
-                           : before + ErrorXml(fields.Take<std::string>("error").value_or("?"),
-                                               fields.Get<std::string>("message", ""),
-                                               fields.Get<std::string>("more", ""));
+                           : before + dialect.error(fields.Take<std::string>("error").value_or("?"),
+                                                    fields.Get<std::string>("message", ""),
+                                                    fields.Get<std::string>("more", ""));
   fields.End();
   return body;
 }
@@ -138,11 +138,14 @@ void Expand(std::string& text, std::string_view name, std::string_view with) {
 }
 
 // "PUT {object}?partNumber=1": method, then path and query where they matter.
-RequestRule ParseLine(std::string line, const std::string& where) {
+RequestRule ParseLine(std::string line, const Dialect& dialect, const std::string& where) {
   RequestRule rule;
   rule.text = line;
-  Expand(line, "{object}", kObject);
-  Expand(line, "{key}", kKey);
+  for (const auto& [name, key] : {std::pair("object", kObject), {"key", kKey}}) {
+    for (const auto& [placeholder, text] : dialect.names(name, key)) {
+      Expand(line, "{" + placeholder + "}", text);
+    }
+  }
   const size_t blank = std::min(line.find(' '), line.size());
   rule.method = line.substr(0, blank);
   if (rule.method == "ANY") rule.method.clear();
@@ -155,10 +158,10 @@ RequestRule ParseLine(std::string line, const std::string& where) {
   return rule;
 }
 
-RequestRule ParseExpected(const json& value, const std::string& where) {
-  if (value.is_string()) return ParseLine(value.get<std::string>(), where);
+RequestRule ParseExpected(const json& value, const Dialect& dialect, const std::string& where) {
+  if (value.is_string()) return ParseLine(value.get<std::string>(), dialect, where);
   Fields fields(value, where);
-  RequestRule rule = ParseLine(fields.Get<std::string>("is", ""), where);
+  RequestRule rule = ParseLine(fields.Get<std::string>("is", ""), dialect, where);
   if (rule.method.empty() || rule.path.empty()) Refuse(where + ".is needs a method and a path");
   rule.headers = ParseHeaderRules(fields, "headers");
   rule.body_size = fields.Take<uint64_t>("body_size");
@@ -170,10 +173,10 @@ RequestRule ParseExpected(const json& value, const std::string& where) {
   return rule;
 }
 
-Step ParseStep(const json& value, const std::string& where) {
+Step ParseStep(const json& value, const Dialect& dialect, const std::string& where) {
   Fields fields(value, where);
   Step step;
-  step.on = ParseLine(fields.Get<std::string>("on", "ANY"), where);
+  step.on = ParseLine(fields.Get<std::string>("on", "ANY"), dialect, where);
   step.on.headers = ParseHeaderRules(fields, "where");
   if (const json* times = fields.Find("times"); times != nullptr) {
     step.times = *times == "always" ? -1 : Fields::As<int>(*times, fields.Path("times"));
@@ -190,7 +193,7 @@ Step ParseStep(const json& value, const std::string& where) {
     }
   }
   if (const json* body = fields.Find("body"); body != nullptr) {
-    step.body = ParseBody(*body, fields.Path("body"));
+    step.body = ParseBody(*body, dialect, fields.Path("body"));
   }
   step.before = fields.Get<std::string>("before", "");
   step.raw = fields.Take<std::string>("raw");
@@ -319,6 +322,9 @@ Case Parse(std::string_view name, std::string_view text) {
   if (parsed.source.empty() || parsed.fact.empty()) {
     Refuse("source and fact say where the case comes from and what it protects");
   }
+  const std::string store = fields.Get<std::string>("store", "s3");
+  parsed.dialect = FindDialect(store);
+  if (parsed.dialect == nullptr) Refuse(fmt::format("store '{}' is not known", store));
   if (const json* settings = fields.Find("settings"); settings != nullptr) {
     for (const auto& [key, value] : settings->items()) {
       parsed.settings[key] = value.is_null()
@@ -339,7 +345,7 @@ Case Parse(std::string_view name, std::string_view text) {
   }
   for (const json& step : List(fields, "script", false)) {
     const std::string where = fmt::format("script[{}]", parsed.script.size());
-    parsed.script.push_back(ParseStep(step, where));
+    parsed.script.push_back(ParseStep(step, *parsed.dialect, where));
   }
   for (const json& action : List(fields, "actions", true)) {
     const std::string where = fmt::format("actions[{}]", parsed.actions.size());
@@ -350,9 +356,9 @@ Case Parse(std::string_view name, std::string_view text) {
     const std::string where = fmt::format("requests[{}]", parsed.requests.size());
     RequestGroup group;
     if (request.is_array()) {
-      for (const json& one : request) group.push_back(ParseExpected(one, where));
+      for (const json& one : request) group.push_back(ParseExpected(one, *parsed.dialect, where));
     } else {
-      group.push_back(ParseExpected(request, where));
+      group.push_back(ParseExpected(request, *parsed.dialect, where));
     }
     for (const RequestRule& rule : group) {
       if (!rule.some) continue;

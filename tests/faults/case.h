@@ -12,14 +12,10 @@
 
 #include "airfreight/result.h"
 #include "airfreight/store.h"
+#include "faults/fake_service.h"
 #include "faults/fault_server.h"
 
 namespace airfreight::faults {
-
-/// Where Freight keeps the value of the coordinate that the runner uses: `{object}` in a case.
-inline constexpr std::string_view kObject = "/bucket/xcom/d/r/t/map_-1/k.bin";
-/// Where the store's own verbs go: `{key}`.
-inline constexpr std::string_view kKey = "/bucket/xcom/k";
 
 /// What a header must be.
 struct HeaderRule {
@@ -51,7 +47,7 @@ struct Step {
   /// \name The answer
   /// @{
   bool silent = false;        ///< Nothing is sent.
-  bool perform = false;       ///< Begins as what a faultless S3 answers, with its effects.
+  bool perform = false;       ///< Begins as what a faultless service answers, with its effects.
   std::optional<int> status;  ///< Over that.
   std::vector<std::pair<std::string, std::optional<std::string>>> headers;  ///< Null: taken out.
   std::optional<std::string> body;
@@ -129,6 +125,7 @@ struct Case {
   std::string file;
   std::string source;
   std::string fact;
+  const Dialect* dialect = nullptr;                            ///< Of the store that it is about.
   std::map<std::string, std::optional<std::string>> settings;  ///< Null takes a default out.
   int connections = 4;                                         ///< TransferOptions.
   uint64_t part_bytes = 5 << 20;                               ///< TransferOptions.

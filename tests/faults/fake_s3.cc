@@ -72,21 +72,6 @@ Headers Kept(const Headers& headers) {
 
 }  // namespace
 
-Target ParseTarget(std::string_view target) {
-  Target parsed;
-  const size_t mark = std::min(target.find('?'), target.size());
-  parsed.path = target.substr(0, mark);
-  target.remove_prefix(std::min(mark + 1, target.size()));
-  while (!target.empty()) {
-    const std::string_view pair = target.substr(0, target.find('&'));
-    target.remove_prefix(std::min(pair.size() + 1, target.size()));
-    const size_t equals = std::min(pair.find('='), pair.size());
-    parsed.query[std::string(pair.substr(0, equals))] =
-        pair.substr(std::min(equals + 1, pair.size()));
-  }
-  return parsed;
-}
-
 std::string ErrorXml(std::string_view code, std::string_view message, std::string_view more) {
   return fmt::format(
       "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<Error><Code>{}</Code><Message>{}</Message>{}"
@@ -106,9 +91,9 @@ Reply FakeS3::Perform(const Request& request) {
   return reply;
 }
 
-void FakeS3::Replace(const std::string& path) {
+void FakeS3::Replace(const Request& request) {
   const std::lock_guard lock(mutex_);
-  Object& object = objects_[path];
+  Object& object = objects_[ParseTarget(request.target).path];
   for (char& byte : object.body) byte = static_cast<char>(~byte);
   object.etag = TagOf(object.body);
   if (object.headers.Find("x-amz-meta-af-write")) {
@@ -126,9 +111,9 @@ size_t FakeS3::object_count() const {
   return objects_.size();
 }
 
-bool FakeS3::Holds(const std::string& path, std::string_view body) const {
+bool FakeS3::Holds(std::string_view key, std::string_view body) const {
   const std::lock_guard lock(mutex_);
-  const auto found = objects_.find(path);
+  const auto found = objects_.find("/bucket/" + std::string(key));
   return found != objects_.end() && found->second.body == body;
 }
 

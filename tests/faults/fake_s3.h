@@ -3,31 +3,18 @@
 /// \file
 /// \brief What a faultless S3 would answer: the part that a script leaves alone.
 
-#include <cstdint>
+#include <cstddef>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "faults/fake_service.h"
 #include "faults/fault_server.h"
 #include "http/headers.h"
 
 namespace airfreight::faults {
-
-/// An answer before it becomes bytes, so that a script can change it.
-struct Reply {
-  int status = 200;
-  Headers headers;
-  std::string body;
-};
-
-/// The parts of a request's target.
-struct Target {
-  std::string path;
-  std::map<std::string, std::string> query;  ///< Encoded, as sent.
-};
-Target ParseTarget(std::string_view target);
 
 /// An error document as S3 writes it; `more` goes in beside code and message.
 std::string ErrorXml(std::string_view code, std::string_view message = {},
@@ -40,16 +27,13 @@ std::string ErrorXml(std::string_view code, std::string_view message = {},
 /// was given are refused as S3 refuses them. Uploads are called "upload-1", "upload-2", ….
 ///
 /// Threads: may be called from several at once.
-class FakeS3 {
+class FakeS3 final : public FakeService {
  public:
-  Reply Perform(const Request& request);
-  /// Another writer replaces the object: other bytes of the same length, another write id.
-  void Replace(const std::string& path);
-  /// Number of uploads that were neither completed nor aborted.
-  size_t open_uploads() const;
-  size_t object_count() const;
-  /// Whether the object is there and has these bytes.
-  bool Holds(const std::string& path, std::string_view body) const;
+  Reply Perform(const Request& request) override;
+  void Replace(const Request& request) override;
+  size_t open_uploads() const override;
+  size_t object_count() const override;
+  bool Holds(std::string_view key, std::string_view body) const override;
 
  private:
   struct Object {

@@ -1,8 +1,8 @@
 #include "faults/runner.h"
 
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
+#include <cstdlib>
 
 #include <algorithm>
 #include <chrono>
@@ -18,7 +18,7 @@
 #include "airfreight/freight.h"
 #include "base/crc32c.h"
 #include "faults/fault_server.h"
-#include "faults/scripted_s3.h"
+#include "faults/scripted_server.h"
 #include "store/open.h"
 
 namespace airfreight::faults {
@@ -26,8 +26,6 @@ namespace {
 
 using Seconds = std::chrono::duration<double>;
 
-constexpr char kKeyId[] = "AKIDEXAMPLE";
-constexpr char kSecret[] = "hunter2-is-secret";
 constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
 constexpr int64_t kMinute = 60'000'000;
 
@@ -83,28 +81,6 @@ class Folder {
   std::filesystem::path path_;
 };
 
-void WriteCredentials(const std::string& path, const std::string& key_id) {
-  // As a whole or not at all: a reader must not meet half of it.
-  const std::string fresh = path + ".new";
-  std::ofstream(fresh) << "[default]\naws_access_key_id = " << key_id
-                       << "\naws_secret_access_key = " << kSecret << "\n";
-  std::filesystem::rename(fresh, path);
-}
-
-void SetEnvironment(const std::string& credentials_path) {
-  for (const char* name :
-       {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE",
-        "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3",
-        "AWS_WEB_IDENTITY_TOKEN_FILE", "AWS_ROLE_ARN", "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-        "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "http_proxy", "HTTP_PROXY", "all_proxy",
-        "ALL_PROXY"}) {
-    unsetenv(name);
-  }
-  setenv("AWS_EC2_METADATA_DISABLED", "true", 1);
-  setenv("AWS_CONFIG_FILE", "/dev/null", 1);
-  setenv("AWS_SHARED_CREDENTIALS_FILE", credentials_path.c_str(), 1);
-}
-
 const Coordinate& TheCoordinate() {
   static const Coordinate coordinate{"d", "r", "t", Instance::Map(-1), "k", {}};
   return coordinate;
@@ -135,8 +111,10 @@ Outcome OutcomeOf(const Result<T>& result) {
 class Run {
  public:
   explicit Run(const Case& fault_case) : case_(fault_case) {
-    SetEnvironment(case_.credentials.empty() ? "/dev/null" : credentials_path_);
-    if (!case_.credentials.empty()) WriteCredentials(credentials_path_, case_.credentials);
+    dialect_.set_environment(case_.credentials.empty() ? "/dev/null" : credentials_path_);
+    if (!case_.credentials.empty()) {
+      dialect_.write_credentials(credentials_path_, case_.credentials);
+    }
     if (case_.refuse_first) {
       clock_.on_wait = [this] { server_.Listen(); };
     } else {
@@ -182,11 +160,7 @@ class Run {
   Result<Process*> Open(int number) {
     Process& process = processes_[number];
     if (process.store != nullptr) return &process;
-    StoreSettings settings = {{"endpoint_url", server_.url()}, {"region", "us-east-1"}};
-    if (case_.credentials.empty()) {
-      settings["access_key_id"] = kKeyId;
-      settings["secret_access_key"] = kSecret;
-    }
+    StoreSettings settings = dialect_.settings(server_.url(), case_.credentials.empty());
     for (const auto& [name, value] : case_.settings) {
       if (value) {
         settings[name] = *value;
@@ -194,8 +168,7 @@ class Run {
         settings.erase(name);
       }
     }
-    AIRFREIGHT_ASSIGN_OR_RETURN(process.store,
-                                OpenStore("s3://bucket/xcom", settings, clock_.Hooks()));
+    AIRFREIGHT_ASSIGN_OR_RETURN(process.store, OpenStore(dialect_.uri, settings, clock_.Hooks()));
     TransferOptions transfer;
     transfer.connections = case_.connections;
     transfer.part_bytes = case_.part_bytes;
@@ -366,8 +339,8 @@ class Run {
   }
 
   // What was confirmed has to be there, whatever the script made of the answer.
-  void CheckHeld(std::string_view path, std::string_view value) {
-    if (script_.s3().Holds(std::string(path), value)) return;
+  void CheckHeld(std::string_view key, std::string_view value) {
+    if (script_.service().Holds(key, value)) return;
     Differ("A WRITE WAS CONFIRMED, and the object of {} bytes is not there", value.size());
   }
 
@@ -384,7 +357,8 @@ class Run {
     }
     const Error& error = *outcome.error;
     const std::string said = error.ToString();
-    if (said.find(kSecret) != std::string::npos) Differ("{}: the secret is in the message", where);
+    if (said.find(dialect_.secret) != std::string::npos)
+      Differ("{}: the secret is in the message", where);
     if (!expect.error) return Differ("{}: {}", where, said);
     if (error.code != *expect.error) {
       Differ("{}: not {} but {}", where, ErrorCodeName(*expect.error), said);
@@ -468,21 +442,23 @@ class Run {
         waited > case_.waited_most.value_or(1e9) + kRounding) {
       Differ("{} s were waited", waited);
     }
-    const FakeS3& s3 = script_.s3();
-    if (case_.open_uploads && s3.open_uploads() != *case_.open_uploads) {
-      Differ("{} uploads are left open", s3.open_uploads());
+    const FakeService& service = script_.service();
+    if (case_.open_uploads && service.open_uploads() != *case_.open_uploads) {
+      Differ("{} uploads are left open", service.open_uploads());
     }
-    if (case_.objects && s3.object_count() != *case_.objects) {
-      Differ("{} objects are there", s3.object_count());
+    if (case_.objects && service.object_count() != *case_.objects) {
+      Differ("{} objects are there", service.object_count());
     }
   }
 
   const Case& case_;
+  const Dialect& dialect_ = *case_.dialect;
   const Folder folder_;
   const std::string credentials_path_ = folder_ / "credentials";
   VirtualClock clock_;
-  ScriptedS3 script_{case_.script,
-                     [this](const std::string& id) { WriteCredentials(credentials_path_, id); }};
+  ScriptedServer script_{case_.script, dialect_.make(), [this](const std::string& id) {
+                           dialect_.write_credentials(credentials_path_, id);
+                         }};
   FaultServer server_{script_};
   std::map<int, Process> processes_;
   std::vector<Pushed> pushed_;

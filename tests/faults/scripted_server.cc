@@ -1,4 +1,4 @@
-#include "faults/scripted_s3.h"
+#include "faults/scripted_server.h"
 
 #include <fmt/format.h>
 
@@ -96,18 +96,19 @@ bool Matches(const RequestRule& rule, const Request& request, bool whole_query) 
   return !rule.body_size || (request.body_read && request.body.size() == *rule.body_size);
 }
 
-ScriptedS3::ScriptedS3(std::vector<Step> script,
-                       std::function<void(const std::string&)> on_credentials)
+ScriptedServer::ScriptedServer(std::vector<Step> script, std::unique_ptr<FakeService> service,
+                               std::function<void(const std::string&)> on_credentials)
     : script_(std::move(script)),
+      service_(std::move(service)),
       on_credentials_(std::move(on_credentials)),
       used_(script_.size(), 0) {}
 
-void ScriptedS3::Start() {
+void ScriptedServer::Start() {
   const std::lock_guard lock(mutex_);
   started_ = true;
 }
 
-bool ScriptedS3::OnHead(size_t number, const Request& request) {
+bool ScriptedServer::OnHead(size_t number, const Request& request) {
   const std::lock_guard lock(mutex_);
   if (!started_) return true;
   for (size_t i = 0; i < script_.size(); ++i) {
@@ -121,7 +122,7 @@ bool ScriptedS3::OnHead(size_t number, const Request& request) {
   return true;
 }
 
-Answer ScriptedS3::OnRequest(size_t number, const Request& request) {
+Answer ScriptedServer::OnRequest(size_t number, const Request& request) {
   static const Step honest = [] {
     Step step;
     step.perform = true;
@@ -134,12 +135,11 @@ Answer ScriptedS3::OnRequest(size_t number, const Request& request) {
       step = &script_[chosen->second];
     }
   }
-  const std::string path = ParseTarget(request.target).path;
-  if (step->replace == "before") s3_.Replace(path);
+  if (step->replace == "before") service_->Replace(request);
   if (!step->credentials.empty()) on_credentials_(step->credentials);
   Reply reply;
-  if (step->perform) reply = s3_.Perform(request);
-  if (step->replace == "after") s3_.Replace(path);
+  if (step->perform) reply = service_->Perform(request);
+  if (step->replace == "after") service_->Replace(request);
 
   Answer answer;
   answer.ending = step->ending;
@@ -152,7 +152,7 @@ Answer ScriptedS3::OnRequest(size_t number, const Request& request) {
   return answer;
 }
 
-std::string ScriptedS3::Unused() const {
+std::string ScriptedServer::Unused() const {
   const std::lock_guard lock(mutex_);
   std::string lines;
   for (size_t i = 0; i < script_.size(); ++i) {
