@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "airfreight/bytes.h"
+#include "base/base64.h"
 #include "base/crc32c.h"
 #include "base/digest.h"
 #include "base/hex.h"
@@ -28,21 +29,6 @@ std::string TagOf(std::string_view body) {
   return '"' + HexEncode(ByteView(hash).first(16)) + '"';
 }
 
-std::string Base64(ByteView bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t j = i; j < i + 3; ++j) {
-      group = group << 8 | (j < bytes.size() ? static_cast<uint32_t>(bytes[j]) : 0);
-    }
-    for (size_t j = 0; j < 4; ++j) {
-      text += i + j > bytes.size() ? '=' : kDigits[group >> (18 - 6 * j) & 63];
-    }
-  }
-  return text;
-}
-
 // An error where the body is not the one that the headers speak of.
 std::optional<Reply> Damaged(const Request& request) {
   const std::string_view sha256 = request.headers.Get("x-amz-content-sha256");
@@ -54,7 +40,7 @@ std::optional<Reply> Damaged(const Request& request) {
     const uint32_t value = Crc32c(AsBytes(request.body));
     std::byte bytes[4];
     for (size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(value >> (24 - 8 * i));
-    if (crc != Base64(bytes)) return Refusal(400, "BadDigest");
+    if (crc != Base64Encode(bytes)) return Refusal(400, "BadDigest");
   }
   return std::nullopt;
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 /// \file
-/// \brief Text that must not be printed.
+/// \brief Text that must not be printed, and what such texts have in common.
 
 #include <openssl/crypto.h>
 
@@ -40,5 +40,12 @@ class Secret {
 
   std::string value_;
 };
+
+/// Text without blanks and line breaks at its ends: keys and tokens that came out of a file or a
+/// Kubernetes secret often end in one.
+std::string TrimBlanks(std::string_view text);
+
+/// Whether `text` is all printable ASCII without blanks: what keys and tokens are made of.
+bool IsHeaderText(std::string_view text);
 
 }  // namespace airfreight

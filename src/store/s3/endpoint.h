@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "airfreight/result.h"
+#include "store/cloud/endpoint.h"
 
 namespace airfreight::s3 {
 
@@ -17,15 +18,6 @@ enum class AddressingStyle {
           ///< kPath: most other servers have no wildcard name.
   kPath,  ///< `https://host/bucket/key`
   kVirtual,  ///< `https://bucket.host/key`
-};
-
-/// A server's base URL in its parts.
-struct Endpoint {
-  bool tls = true;
-  std::string host;  ///< Lower case; with a port where it is not the scheme's own.
-  std::string path;  ///< Encoded, without a slash at its end; empty in most cases.
-
-  bool operator==(const Endpoint&) const = default;
 };
 
 /// Invalid when `url` is not `http[s]://host[:port][/path]`, naming `source` (a setting or a

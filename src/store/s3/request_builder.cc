@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 
+#include "base/base64.h"
 #include "base/time.h"
 
 namespace airfreight::s3 {
@@ -58,24 +59,6 @@ void SetCondition(const Condition& condition, const S3Options& options, S3Reques
   request.conditional = true;
 }
 
-// www.rfc-editor.org/rfc/rfc4648#section-4
-std::string Base64(ByteView bytes) {
-  constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    const size_t have = std::min<size_t>(3, bytes.size() - i);
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j) {
-      group = group << 8 | (j < have ? std::to_integer<uint32_t>(bytes[i + j]) : 0);
-    }
-    for (size_t j = 0; j < 4; ++j) {
-      text += j <= have ? kDigits[group >> (18 - 6 * j) & 63] : '=';
-    }
-  }
-  return text;
-}
-
 // What a new object is told of itself.
 void Describe(const PutOptions& put, const S3Options& options, S3Request& request) {
   request.headers.Set("Content-Type", put.content_type);
@@ -88,7 +71,7 @@ void Describe(const PutOptions& put, const S3Options& options, S3Request& reques
   }
   if (!options.sse_kms_context.empty()) {
     request.headers.Set("x-amz-server-side-encryption-context",
-                        Base64(AsBytes(options.sse_kms_context)));
+                        Base64Encode(AsBytes(options.sse_kms_context)));
   }
   if (options.sse_bucket_key) {
     request.headers.Set("x-amz-server-side-encryption-bucket-key-enabled", "true");
@@ -191,7 +174,7 @@ std::string Crc32cHeader(uint32_t crc32c) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     bytes[i] = static_cast<std::byte>(crc32c >> (24 - 8 * i));
   }
-  return Base64(bytes);
+  return Base64Encode(bytes);
 }
 
 S3Request BuildGet(std::string_view key, const GetOptions& get, const S3Options& options) {

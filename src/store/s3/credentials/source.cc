@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <utility>
 
 namespace airfreight::s3 {
@@ -13,17 +12,6 @@ std::string Trimmed(const std::optional<std::string>& text) {
 }
 
 }  // namespace
-
-bool IsHeaderText(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-}
-
-std::string TrimBlanks(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r\n";
-  const size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return std::string(text.substr(first, text.find_last_not_of(kBlanks) - first + 1));
-}
 
 tl::unexpected<Error> ForeignCredentials(std::string_view whose, std::string_view kind) {
   Error error;

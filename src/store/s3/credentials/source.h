@@ -15,6 +15,7 @@
 #include "http/environment.h"
 #include "http/transport.h"
 #include "store/cloud/refreshing.h"
+#include "store/cloud/secret.h"
 #include "store/s3/credentials/process.h"
 #include "store/s3/sigv4.h"
 
@@ -61,12 +62,5 @@ class CredentialsSource {
   /// For the message that says where was looked; after a Load also what was seen there.
   virtual std::string Description() const = 0;
 };
-
-/// Text without blanks and line breaks at its ends: keys and tokens that came out of a file or a
-/// Kubernetes secret often end in one.
-std::string TrimBlanks(std::string_view text);
-
-/// Whether `text` is all printable ASCII without blanks: what keys and tokens are made of.
-bool IsHeaderText(std::string_view text);
 
 }  // namespace airfreight::s3
