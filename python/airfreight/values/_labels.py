@@ -250,7 +250,7 @@ def _names(index: pd.Index[Any], options: Options | None) -> Any:
 def _labels(index: pd.Index[Any], options: Options | None) -> dict[str, Any]:
     """One level: objects as a document, everything else by way of Arrow."""
     column = None if index.dtype == object else make_column(index, options)
-    if column is None or isinstance(index.dtype, pd.StringDtype):
+    if column is None or (isinstance(index.dtype, pd.StringDtype) and not _many_texts(column)):
         try:
             objects = [
                 label if column is None or isinstance(label, str) else None
@@ -261,6 +261,13 @@ def _labels(index: pd.Index[Any], options: Options | None) -> dict[str, Any]:
             raise Refused(f"a label is of type {error.cls.__name__}") from None
         return labels if column is None else labels | {"spec": column.spec}
     return {"spec": column.spec, "arrow": to_base64(to_arrow(column, 0, len(index)))}
+
+
+def _many_texts(column: _columns.Column) -> bool:
+    """Whether texts are many, and in Arrow's memory: no object is made of any of them."""
+    texts = column.values
+    in_arrow = getattr(texts.dtype, "storage", None) == "pyarrow"
+    return in_arrow and column.row_bytes * len(texts) >= WORTH_COMPRESSING
 
 
 def _documents(encoded: list[Any]) -> dict[str, Any]:
