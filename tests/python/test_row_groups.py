@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.skipif(not _parquet._JOINS, reason="this pyarrow's files can't be joined")
 
+_T = TypeVar("_T")
 COMPRESSIONS = ("snappy", "zstd", "lz4", "none")
 
 
@@ -65,7 +66,7 @@ def encoded(frame: pd.DataFrame, compression: str = "snappy", sink: Any = None) 
     return raw
 
 
-def in_turn(monkeypatch: pytest.MonkeyPatch, call: Callable[[], bytes]) -> bytes:
+def in_turn(monkeypatch: pytest.MonkeyPatch, call: Callable[[], _T]) -> _T:
     """What a machine of one processor makes of it."""
     with monkeypatch.context() as patch:
         patch.setattr(_core, "available_cpus", lambda: 1)
@@ -113,6 +114,59 @@ def test_other_readers_read_it() -> None:
     start = 2 * metadata.row_group(0).num_rows
     part = file.read_row_group(2, columns=["id", "text"])
     assert part["text"].to_pylist() == frame["text"].tolist()[start : start + len(part)]
+
+
+def of_long_texts(rows: int = 3_000) -> pd.DataFrame:
+    r = np.random.default_rng(0)
+    body = [f"{i} " * 90 for i in r.integers(0, 1 << 60, rows)]
+    body[7] = None  # type: ignore[call-overload]
+    kind = pd.Categorical(r.choice(["a", "b"], rows))
+    return pd.DataFrame({"id": np.arange(rows), "body": body, "kind": kind})
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_row_groups_of_one_large_column_are_read_at_the_same_time(
+    monkeypatch: pytest.MonkeyPatch, compression: str
+) -> None:
+    frame = of_long_texts()
+    raw = encoded(frame, compression)
+    metadata = pq.read_metadata(io.BytesIO(raw))
+    assert metadata.num_row_groups > 3
+    assert _parquet._reading_threads(metadata) == 3
+    at_work: set[str] = set()
+    opened = _parquet.open_file
+
+    def spying(*arguments: Any, **options: Any) -> Any:
+        at_work.add(threading.current_thread().name.partition("_")[0])
+        return opened(*arguments, **options)
+
+    monkeypatch.setattr(_parquet, "open_file", spying)
+    back = pandas_.decode(memoryview(raw))
+    assert "airfreight-decode" in at_work
+    assert_same(back, frame)
+    back.iloc[0, 0], back.iloc[0, 1] = -1, "it may be written to"
+    assert not [
+        thread for thread in threading.enumerate() if thread.name.startswith("airfreight-decode")
+    ]
+
+
+def test_without_threads_they_are_read_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = of_long_texts()
+    raw = encoded(frame)
+    assert_same(in_turn(monkeypatch, lambda: pandas_.decode(memoryview(raw))), frame)
+
+    def refuse(*_: Any) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert_same(pandas_.decode(memoryview(raw)), frame)
+
+
+def test_columns_of_about_one_size_are_left_to_pyarrow() -> None:
+    frame = pd.DataFrame({name: np.random.default_rng(0).normal(size=9_000) for name in "abcdef"})
+    metadata = pq.read_metadata(io.BytesIO(encoded(frame)))
+    assert metadata.num_row_groups > 3
+    assert _parquet._reading_threads(metadata) == 1
 
 
 def test_groups_are_of_one_size_and_many_are_an_even_number() -> None:

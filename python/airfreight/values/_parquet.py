@@ -10,7 +10,7 @@ import collections
 import contextlib
 import struct
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from airfreight._core import Reader
+
+_T = TypeVar("_T")
 
 EXTENSION = "parquet"
 CONTENT_TYPE = "application/vnd.apache.parquet"
@@ -50,6 +52,8 @@ _MAX_GROUP_ROWS = 1 << 20
 _MOST_THREADS = 4
 #: Arrow memory of what they encode at the same time; where texts are long a row group has more.
 _AT_ONCE_BYTES = 64 << 20
+#: A column that is so much more than a thread's even share of a row group keeps the others waiting.
+_DOMINANT = 1.5
 #: Bytes of a row group's file that are no values: heads of pages, the footer.
 _ROOM = 1 << 18
 #: Magic bytes at the beginning of a file; at its end the length of the footer, and these again.
@@ -190,7 +194,7 @@ def _write_at_once(
         for start in range(0, table.rows, group):
             arrays = table.take(start, min(start + group, table.rows))
             part = pa.Table.from_arrays(arrays, schema=table.schema)
-            waiting.append(_submit(pool, part, options))
+            waiting.append(_submit(pool, _encode_group, part, options))
             del arrays, part  # Held by whoever encodes them, no longer than that.
             while waiting and (len(waiting) > threads or waiting[0].done()):
                 send_first()
@@ -202,14 +206,12 @@ def _write_at_once(
     sink.write(_core.merge_parquet_footers(footers, list(_entries(sink, entry).items())))
 
 
-def _submit(
-    pool: ThreadPoolExecutor, part: pa.Table, options: dict[str, Any]
-) -> Future[memoryview]:
+def _submit(pool: ThreadPoolExecutor, work: Callable[..., _T], /, *arguments: Any) -> Future[_T]:
     try:
-        return pool.submit(_encode_group, part, options)
+        return pool.submit(work, *arguments)
     except RuntimeError:  # No thread is to be had, or the interpreter is ending.
-        done: Future[memoryview] = Future()
-        done.set_result(_encode_group(part, options))
+        done: Future[_T] = Future()
+        done.set_result(work(*arguments))
         return done
 
 
@@ -305,15 +307,18 @@ class Source:
         self,
         file: pq.ParquetFile,
         fetch: Callable[[Sequence[tuple[int, int]]], None] | None = None,
+        data: pa.Buffer | None = None,
     ) -> None:
         self._file = file
         self._fetch = fetch
+        self._data = data
         self.entry: bytes | None = (file.metadata.metadata or {}).get(METADATA_KEY)
 
     @classmethod
     def of(cls, data: memoryview) -> Source:
         """A file that is there."""
-        return cls(open_file(pa.BufferReader(pa.py_buffer(data))))
+        buffer = pa.py_buffer(data)
+        return cls(open_file(pa.BufferReader(buffer)), data=buffer)
 
     @classmethod
     def of_parts(cls, reader: Reader, tail: memoryview) -> Source:
@@ -347,7 +352,7 @@ class Source:
             table = self._file.schema_arrow.empty_table()
             columns = list(table.columns if positions is None else table.select(positions).columns)
         elif positions is None:
-            columns = list(self._file.read(use_threads=True).columns)
+            columns = list(self._read().columns)
         else:
             leaves = leaf_numbers(self._file.schema_arrow, positions)
             if self._fetch is not None:
@@ -356,6 +361,45 @@ class Source:
             read = self._file.reader.read_all
             columns = list(read(column_indices=leaves, use_threads=True).columns)
         return self._file.metadata.num_rows, iter([columns])
+
+    def _read(self) -> pa.Table:
+        """All columns.
+
+        Threads: pyarrow reads columns at the same time, each from its first row group to its last.
+        Where one column is most of the file, row groups are read at the same time instead, by
+        threads that have ended when this returns.
+        """
+        metadata = self._file.metadata
+        threads = _reading_threads(metadata) if self._data is not None else 1
+        if threads == 1:
+            return self._file.read(use_threads=True)
+
+        def read(number: int) -> pa.Table:
+            # A file of its own for each: they are not safe for threads.
+            file = open_file(pa.BufferReader(self._data), metadata=metadata)
+            return file.read_row_groups([number], use_threads=False)
+
+        pool = ThreadPoolExecutor(threads, "airfreight-decode")
+        try:
+            waiting = [_submit(pool, read, number) for number in range(metadata.num_row_groups)]
+            return pa.concat_tables([part.result() for part in waiting])
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _reading_threads(metadata: Any) -> int:
+    """How many threads read row groups; 1: pyarrow's own, by columns, are as fast."""
+    groups = metadata.num_row_groups
+    if groups == 1:
+        return 1
+    group = metadata.row_group(0)
+    sizes = [group.column(at).total_uncompressed_size for at in range(group.num_columns)]
+    with loading:
+        from airfreight import _core
+
+    threads = min(_core.available_cpus(), _MOST_THREADS, groups)
+    # By columns nothing is done sooner than the largest one; by row groups their shares are even.
+    return threads if max(sizes, default=0) * threads > _DOMINANT * sum(sizes) else 1
 
 
 def metadata_of(tail: Any) -> Any:
