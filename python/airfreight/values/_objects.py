@@ -9,6 +9,7 @@ from __future__ import annotations
 import datetime
 import decimal
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -255,12 +256,11 @@ def _arrays(items: list[Any]) -> tuple[str, pa.DataType, float, dict[str, Any]] 
         return None
     if np.dtype(dtype.str).char != dtype.char:
         return None
-    if any(
-        item.ndim != 1
-        or item.dtype != dtype
-        or item.dtype.char != dtype.char
-        or item.dtype.metadata is not None
-        for item in items
+    # Nearly always they share one object, which is then looked at once.
+    dtypes = {id(each): each for each in map(attrgetter("dtype"), items)}
+    if set(map(attrgetter("ndim"), items)) != {1} or any(
+        each != dtype or each.char != dtype.char or each.metadata is not None
+        for each in dtypes.values()
     ):
         return None
     row_bytes = 8 + dtype.itemsize * sum(map(len, items)) / len(items)
