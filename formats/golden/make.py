@@ -182,6 +182,7 @@ def reference(c: Fields, extension: str, **changes: object) -> Fields:
         "preview": None,
         "written": "2026-01-01T00:03:11Z",
         "write": "7f3c0123456789abcdef0123456789ab",
+        "host": None,
         "owner": None,
         "sig": None,
     }
@@ -230,6 +231,14 @@ def references() -> dict[str, str]:
         "least": reference(
             coordinate(), "json", root="file:///srv/airfreight", _xcom_type="json", attempt=None,
             etag=None, size_bytes=0, digest="crc32c:00000000",
+        ),
+        "file_of_a_host": reference(
+            coordinate(), "bin", root="file:///srv/airfreight", _xcom_type="bytes",
+            etag="1:2:3", host="worker-7.example.com", owner="prod-eu",
+        ),
+        "store_of_pythons": reference(
+            coordinate(), "bin", root="fsspec+sftp://host/srv/xcom", _xcom_type="bytes",
+            store="archive", etag=None,
         ),
         "signed": reference(
             coordinate(), "json", _xcom_type="json", size_bytes=2**63 - 1,

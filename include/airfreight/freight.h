@@ -38,11 +38,26 @@ struct Attempt {
   int64_t started_micros = 0;  ///< Start of the task instance, microseconds since 1970; 0: now.
 };
 
-/// A store by its configured name. The first of a list is the one that is written to.
+/// A store by its configured name, which references carry. The first of a list is written to by
+/// default.
 struct NamedStore {
-  std::string name;
+  std::string name;  ///< Empty: is only read from, for references that carry any name.
   std::shared_ptr<ObjectStore> store;
+  std::vector<std::string> aliases = {};  ///< Roots whose objects lie here now: see SetAliases.
 };
+
+/// \brief One place read in place of another, which was copied there.
+///
+/// Both are URIs of stores, or of what lies above some: all below `from` is looked for below `to`.
+struct Alias {
+  std::string from;
+  std::string to;
+};
+
+/// Tells each store of the roots that the aliases have lead to it. Of two aliases that fit, the one
+/// with the longer `from` holds; what it leads to is not looked up again. Invalid for one that is
+/// no URI of a store, names a connection, leads to itself or to no store of the list.
+Status SetAliases(const std::vector<Alias>& aliases, std::vector<NamedStore>* stores);
 
 /// \brief How bytes move. One set for a process.
 struct TransferOptions {
@@ -171,12 +186,14 @@ class Freight {
   Result<std::unique_ptr<ValueReader>> OpenReader(const Reference& reference);
 
   /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when
-  /// it points outside the configured stores or its URI is not the one that its coordinate gives;
-  /// NotFound, Corrupt, Replaced as they say.
+  /// it points outside the configured stores, its URI is not the one that its coordinate gives, or
+  /// its store's name and place leave open which store is meant; NotFound, Corrupt, Replaced as
+  /// they say.
   Result<Buffer> Get(const Reference& reference, const Context& context);
 
   /// Removes the object of a reference if it still bears the reference's write id; true when it
-  /// removed one, false when it was gone or belongs to another write.
+  /// removed one, false when it was gone, belongs to another write or lies behind an alias: aliases
+  /// are for reading, and a copy belongs to whoever made it.
   Result<bool> Purge(const Reference& reference, const Context& context);
 
   /// To be called when a value of `coordinate` was kept in the row: removes what this process wrote

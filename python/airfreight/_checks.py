@@ -28,6 +28,16 @@ def holds_secret(text: str) -> bool:
     return ":" in rest.partition("/")[0] and "@" in rest.partition(":")[2]
 
 
+#: Schemes that are other spellings of one kind of store.
+_KINDS = {"rediss": "redis", "abfs": "az", "abfss": "az", "wasb": "az", "wasbs": "az"}
+
+
+def kind(uri: str) -> str:
+    """The kind of store that a URI names: what its settings and references call it."""
+    scheme = uri.partition("://")[0]
+    return _KINDS.get(scheme, scheme)
+
+
 def store_uri(uri: str) -> str:
     """Checks the URI of a store that may be configured (`memory://` dies with its process)."""
     if holds_secret(uri):

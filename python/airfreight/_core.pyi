@@ -117,12 +117,12 @@ class Reader:
 
 class Freight:
     """
-    Stores by name, the first of which is written to. Threads may share it; a forked child may use it.
+    Stores by name, the first of which is written to by default. Threads may share it; a forked child may use it.
     """
 
-    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16) -> None:
+    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16) -> None:
         """
-        Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
+        Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
         """
 
     def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0) -> str:

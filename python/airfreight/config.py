@@ -55,6 +55,8 @@ class Settings:
         preview_rows: rows of tables that references show.
         redact: patterns of columns whose cells are not shown there.
         store_settings: per kind of store, the settings that were set, by the core's names.
+        stores: further stores, which the policy names: URI, and settings over those of its kind.
+        aliases: pairs of places, of which the second is read in place of the first.
     """
 
     store: str
@@ -76,6 +78,8 @@ class Settings:
     preview_rows: int = 0
     redact: tuple[str, ...] = ()
     store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    stores: Mapping[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
+    aliases: tuple[tuple[str, str], ...] = ()
 
 
 _settings: Settings | None = None
@@ -165,7 +169,7 @@ def _parse(
         text = texts.get(option.name, "").strip()
         if not text:
             continue
-        problem = _wrong(option, text)
+        problem = wrong(option, text)
         if problem:
             problems.append(_complaint(option, text, problem))
         else:
@@ -177,7 +181,7 @@ def _parse(
         store,
         explicit="store" in texts and bool(texts["store"].strip()),
         executor=executor,
-        shared=_boolean(values.get("file_store_shared", "False")),
+        shared=boolean(values.get("file_store_shared", "False")),
     )
     read_also = tuple(part for part in re.split(r"[\s,]+", values.get("read_also", "")) if part)
     for uri in read_also:
@@ -194,7 +198,7 @@ def _parse(
         if option.store and option.name in values:
             text = values[option.name]
             if option.kind == "boolean":
-                text = "true" if _boolean(text) else "false"
+                text = "true" if boolean(text) else "false"
             store_settings.setdefault(option.store, {})[option.setting] = text
     return (
         Settings(
@@ -211,8 +215,8 @@ def _parse(
             slots=_airflow.slots(executor),
             max_connections=int(values.get("max_connections", "16")),
             deployment_id=values.get("deployment_id", ""),
-            log_return_values=_boolean(values.get("log_return_values", "False")),
-            render_whole_arguments=_boolean(values.get("render_whole_arguments", "True")),
+            log_return_values=boolean(values.get("log_return_values", "False")),
+            render_whole_arguments=boolean(values.get("render_whole_arguments", "True")),
             describe=values.get("describe", "schema"),
             preview_rows=int(values.get("preview_rows", "0")),
             redact=tuple(filter(None, map(str.strip, values.get("redact", "").split(",")))),
@@ -222,7 +226,7 @@ def _parse(
     )
 
 
-def _wrong(option: Option, text: str) -> str:
+def wrong(option: Option, text: str) -> str:
     """Why a text is not right for an option; empty when it is."""
     if option.choices and text not in option.choices:
         return "must be " + _one_of(option.choices)
@@ -249,7 +253,7 @@ def _store_problems(
 ) -> list[str]:
     if problem := _checks.store_uri(uri):
         return [_complaint(option, uri, problem)]
-    if uri.startswith("file://") and not shared and (remote := _distributed(executor)):
+    if uri.startswith("file://") and not shared and (remote := distributed(executor)):
         was = f"it was {uri!r}" if explicit else f"it is not set, so that it would be {uri!r}"
         complaint = (
             f"[{SECTION}] {option.name} ({option.environment_name}) must not be a directory under "
@@ -261,7 +265,7 @@ def _store_problems(
     return []
 
 
-def _distributed(executor: str) -> str:
+def distributed(executor: str) -> str:
     """The first configured executor that runs tasks on other machines; empty when none does.
 
     `[core] executor` may list several, each as a class name, a module path, `alias:path` or
@@ -299,7 +303,7 @@ def _encryption_problems(values: Mapping[str, str]) -> list[str]:
         )
         for name, right in _NEEDS_SSE.items()
         if name in values
-        and not (BY_NAME[name].kind == "boolean" and not _boolean(values[name]))
+        and not (BY_NAME[name].kind == "boolean" and not boolean(values[name]))
         and values.get("s3_sse") not in right
     ]
 
@@ -326,7 +330,8 @@ def _near_miss(name: str) -> str:
     return _nearest(match[1]) if match else ""
 
 
-def _boolean(text: str) -> bool:
+def boolean(text: str) -> bool:
+    """What the text of a boolean says."""
     return text.lower() in _TRUE
 
 

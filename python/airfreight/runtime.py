@@ -10,7 +10,7 @@ import time
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airfreight import _threads, connections
+from airfreight import _checks, _threads, connections
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, InvalidError
@@ -181,24 +181,38 @@ def _connections() -> list[tuple[str, str]]:
 
 
 class _Store(NamedTuple):
-    """A store as the settings have it: `connection` is an id ("" for none) and the scheme."""
+    """A store as the settings have it.
+
+    Attributes:
+        name: as references carry it; "" for one that is only read from.
+        uri: without the connection.
+        connection: its id ("" for none) and the kind of store.
+        settings: those that were set for it.
+    """
 
     name: str
     uri: str
     connection: tuple[str, str]
     settings: Mapping[str, str]
 
+    @property
+    def key(self) -> str:
+        """Tells it from all others."""
+        return self.name or self.uri
+
 
 def _stores() -> list[_Store]:
-    """The configured stores, the one that is written to first."""
+    """The configured stores, the one that is written to by default first."""
     current = settings()
+    listed: list[tuple[str, str, Mapping[str, str]]] = [(DEFAULT_STORE, current.store, {})]
+    listed += [(name, uri, own) for name, (uri, own) in current.stores.items()]
+    listed += [("", uri, {}) for uri in current.read_also]
     made = []
-    for position, uri in enumerate((current.store, *current.read_also)):
-        name = DEFAULT_STORE if position == 0 else f"also-{position}"
-        scheme = uri.partition("://")[0]
+    for name, uri, own in listed:
+        kind = _checks.kind(uri)
         connection_id, bare = connections.split(uri)
-        own = current.store_settings.get(scheme, {})
-        made.append(_Store(name, bare, (connection_id, scheme), own))
+        its_settings = {**current.store_settings.get(kind, {}), **own}
+        made.append(_Store(name, bare, (connection_id, kind), its_settings))
     return made
 
 
@@ -228,9 +242,9 @@ def borrow(error: BaseException, used: Freight) -> bool:
     pid = os.getpid()
     with _making.setdefault(pid, threading.RLock()):
         lacking = [store for store in _stores() if store.uri.rstrip("/") == root]
-        if any((pid, store.name) in _borrowed for store in lacking):
+        if any((pid, store.key) in _borrowed for store in lacking):
             return loaded() is not used  # Another thread was faster.
-        found = {(pid, store.name): _ask_library(store) for store in lacking}
+        found = {(pid, store.key): _ask_library(store) for store in lacking}
         new = {key: lent for key, lent in found.items() if lent is not None}
         _borrowed.update(new)
         if new:
@@ -248,7 +262,7 @@ def _lent(store: _Store, its_settings: Mapping[str, str]) -> connections.Resolve
 
     A connection without keys leaves them to the environment, too.
     """
-    key = os.getpid(), store.name
+    key = os.getpid(), store.key
     lent = _borrowed.get(key)
     provider = connections.provider(store.connection[1]) if lent is not None else None
     if lent is None or provider is None or any(n in its_settings for n in provider.CREDENTIALS):
@@ -319,6 +333,7 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
     try:
         made = _core.Freight(
             stores,
+            aliases=current.aliases,
             digest=current.digest,
             max_bytes=current.max_object_bytes,
             owner=current.deployment_id,

@@ -81,14 +81,15 @@ ValueInfo MakeInfo(InfoFields fields) {
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
 
 using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
+using AliasPairs = std::vector<std::pair<std::string, std::string>>;
 
 class PyFreight {
  public:
-  PyFreight(std::vector<StoreSpec> stores, const std::string& digest, uint64_t max_bytes,
-            std::string owner, double timeout, TransferOptions transfer)
-      : freight_([stores = WithTimeout(std::move(stores), timeout),
+  PyFreight(std::vector<StoreSpec> stores, AliasPairs aliases, const std::string& digest,
+            uint64_t max_bytes, std::string owner, double timeout, TransferOptions transfer)
+      : freight_([stores = WithTimeout(std::move(stores), timeout), aliases = std::move(aliases),
                   policy = MakePolicy(digest, max_bytes), owner = std::move(owner),
-                  transfer] { return Open(stores, policy, owner, transfer); }) {
+                  transfer] { return Open(stores, aliases, policy, owner, transfer); }) {
     Get();  // Texts are checked here and now, before any value is at stake.
   }
 
@@ -238,7 +239,8 @@ class PyFreight {
     return Policy(defaults);
   }
 
-  static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores, const Policy& policy,
+  static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores,
+                                      const AliasPairs& aliases, const Policy& policy,
                                       const std::string& owner, const TransferOptions& transfer) {
     auto opened = std::make_unique<Opened>();
     std::vector<NamedStore> named;
@@ -252,6 +254,12 @@ class PyFreight {
     }
     if (named.empty()) {
       opened->error = {.code = ErrorCode::kInvalid, .message = "no store given"};
+      return opened;
+    }
+    std::vector<Alias> places;
+    for (const auto& [from, to] : aliases) places.push_back({from, to});
+    if (Status set = SetAliases(places, &named); !set) {
+      opened->error = std::move(set).error();
       return opened;
     }
     opened->freight = std::make_unique<Freight>(std::move(named), policy, owner, transfer);
@@ -296,6 +304,7 @@ nb::dict ReferenceFields(const std::string& json) {
   fields["preview"] = reference.preview;
   fields["written"] = reference.written;
   fields["write"] = reference.write;
+  fields["host"] = reference.host;
   fields["owner"] = reference.owner;
   fields["signature"] = reference.signature;
   return fields;
@@ -390,25 +399,28 @@ NB_MODULE(_core, module) {
 
   nb::class_<PyFreight> freight(
       module, "Freight",
-      "Stores by name, the first of which is written to. Threads may share it; a "
+      "Stores by name, the first of which is written to by default. Threads may share it; a "
       "forked child may use it.");
   freight
       .def(
           "__init__",
-          [](PyFreight* self, std::vector<StoreSpec> stores, const std::string& digest,
-             uint64_t max_bytes, std::string owner, double timeout, uint64_t memory, int slots,
-             int connections) {
+          [](PyFreight* self, std::vector<StoreSpec> stores, AliasPairs aliases,
+             const std::string& digest, uint64_t max_bytes, std::string owner, double timeout,
+             uint64_t memory, int slots, int connections) {
             TransferOptions transfer;
             transfer.memory_bytes = memory;
             transfer.slots = slots;
             transfer.connections = connections;
-            new (self) PyFreight(std::move(stores), digest, max_bytes, std::move(owner), timeout,
-                                 transfer);
+            new (self) PyFreight(std::move(stores), std::move(aliases), digest, max_bytes,
+                                 std::move(owner), timeout, transfer);
           },
-          "stores"_a, nb::kw_only(), "digest"_a = "crc32c", "max_bytes"_a = 0, "owner"_a = "",
-          "timeout"_a = 60.0, "memory"_a = 0, "slots"_a = 1, "connections"_a = 16,
-          "Checks (name, uri, settings) of each store; nothing is opened yet. `timeout`: seconds "
-          "that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what "
+          "stores"_a, nb::kw_only(), "aliases"_a = nb::cast(AliasPairs{}), "digest"_a = "crc32c",
+          "max_bytes"_a = 0, "owner"_a = "", "timeout"_a = 60.0, "memory"_a = 0, "slots"_a = 1,
+          "connections"_a = 16,
+          "Checks (name, uri, settings) of each store; nothing is opened yet. One without a name "
+          "is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: "
+          "seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: "
+          "by what "
           "the machine has, shared among `slots`.")
       .def(
           "put",

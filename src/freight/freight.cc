@@ -144,6 +144,7 @@ Result<std::unique_ptr<ValueReader>> Freight::OpenReader(const Reference& refere
 Result<bool> Freight::Purge(const Reference& reference, const Context& context) {
   auto place = Locate(stores_, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
+  if (!place->alias.empty()) return false;
   auto removed = RemoveWrite(**place, place->key, reference.write, context);
   if (removed) state_->ledger.Forget(reference.coordinate.Hash(), reference.write);
   return About(reference.coordinate, *place, std::move(removed));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "airfreight/store.h"
+#include "base/host.h"
 #include "base/random.h"
 #include "conformance/decorators.h"
 #include "conformance/matchers.h"
@@ -114,6 +115,61 @@ TEST_F(FreightTest, ReferenceSaysWhatAndWhereAndByWhom) {
   ASSERT_TRUE(stamp);
   EXPECT_EQ(*stamp, (WriteStamp{coordinate_.Hash(), 2, kNoon, reference->write, "prod"}));
   EXPECT_EQ(reference->etag, memory_->Head(KeyOf(*reference), {})->version);
+}
+
+TEST_F(FreightTest, AnAliasIsReadThroughAndNeitherWrittenNorRemovedThrough) {
+  const auto reference = Put(*Process(), "value");
+  ASSERT_TRUE(IsOk(reference));
+  // As a bucket that was copied, of which the references know nothing.
+  Reference old = *reference;
+  old.uri = "memory://old/xcom/" + KeyOf(*reference);
+  old.etag = "of another place";
+  std::vector<NamedStore> stores = {{"default", counting_}};
+  ASSERT_TRUE(IsOk(SetAliases({{"memory://old/xcom", root_}}, &stores)));
+  Freight freight(stores, {});
+  const auto got = freight.Get(old, {});
+  ASSERT_TRUE(IsOk(got));
+  EXPECT_EQ(AsText(got->view()), "value");
+  counting_->Take();
+  EXPECT_EQ(freight.Purge(old, {}), false);
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+  EXPECT_EQ(Stored(*reference), "value");
+  EXPECT_EQ(Put(freight, "again", 2)->uri, reference->uri);
+  const auto replaced = freight.Get(old, {});
+  ASSERT_TRUE(IsError(replaced, ErrorCode::kReplaced));
+  EXPECT_THAT(replaced.error().message, HasSubstr("an alias of memory://old/xcom"));
+}
+
+TEST_F(FreightTest, StoresWithEqualRootsAreRememberedApart) {
+  // A memory store of one name is one place in a process; what counts is who is asked.
+  auto second = std::make_shared<CountingStore>(memory_);
+  Decision decision;
+  decision.store = "us";
+  Freight freight({{"eu", counting_}, {"us", second}}, Policy(decision));
+  const auto first = Put(freight, "1");
+  ASSERT_TRUE(IsOk(first));
+  EXPECT_EQ(first->store, "us");
+  ASSERT_TRUE(IsOk(freight.Settle(coordinate_, {})));
+  EXPECT_THAT(counting_->Take(), IsEmpty());
+  EXPECT_THAT(second->Take(), ElementsAre("PUT", "HEAD", "DELETE"));
+}
+
+TEST_F(FreightTest, WhatIsMissingOfADirectoryNamesBothHosts) {
+  const std::string directory = testing::TempDir() + "airfreight-hosts-" + RandomHex128().value();
+  Freight freight({{"default", Open("file://" + directory)}}, {});
+  auto reference = Put(freight, "value");
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(reference->host, HostName());
+  ASSERT_TRUE(IsOk(freight.Purge(*reference, {})));
+  auto missing = freight.Get(*reference, {});
+  ASSERT_TRUE(IsError(missing, ErrorCode::kNotFound));
+  EXPECT_THAT(missing.error().message, Not(HasSubstr("written on")));
+  reference->host = "worker-7";
+  missing = freight.Get(*reference, {});
+  ASSERT_TRUE(IsError(missing, ErrorCode::kNotFound));
+  EXPECT_THAT(missing.error().message,
+              AllOf(HasSubstr("written on the host 'worker-7', and this is '" + HostName() + "'"),
+                    HasSubstr("file_store_shared")));
 }
 
 TEST_F(FreightTest, PolicyChoosesTheDigest) {

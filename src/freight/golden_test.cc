@@ -96,6 +96,7 @@ void ExpectFields(const Reference& r, const Json& fields) {
   EXPECT_EQ(Json(r.preview), fields.value("preview", Json::array()));
   EXPECT_EQ(r.written, TextOr(fields, "written"));
   EXPECT_EQ(r.write, TextOr(fields, "write"));
+  EXPECT_EQ(r.host, TextOr(fields, "host"));
   EXPECT_EQ(r.owner, TextOr(fields, "owner"));
   EXPECT_EQ(r.signature, TextOr(fields, "sig"));
 }

@@ -20,7 +20,7 @@ inline constexpr size_t kMaxRemembered = 10'000;
 
 /// An object that this process has written.
 struct Written {
-  std::string root;
+  std::string store;  ///< Its configured name: two stores may have the same root.
   std::string key;
   std::string version;
   std::string write;
@@ -51,40 +51,40 @@ class Ledger {
   }
 
   /// Stores that answered "not implemented" to a condition are asked without from then on.
-  bool IsUnconditional(const std::string& root) {
+  bool IsUnconditional(const std::string& store) {
     const std::lock_guard lock(mutex_);
-    return unconditional_.contains(root);
+    return unconditional_.contains(store);
   }
-  void NoteUnconditional(const std::string& root) {
+  void NoteUnconditional(const std::string& store) {
     const std::lock_guard lock(mutex_);
-    unconditional_.insert(root);
+    unconditional_.insert(store);
   }
 
   /// Stores that take as much by one connection as by several.
-  bool IsFast(const std::string& root) {
+  bool IsFast(const std::string& store) {
     const std::lock_guard lock(mutex_);
-    return fast_.contains(root);
+    return fast_.contains(store);
   }
-  void NoteFast(const std::string& root, bool fast) {
+  void NoteFast(const std::string& store, bool fast) {
     const std::lock_guard lock(mutex_);
     if (fast) {
-      fast_.insert(root);
+      fast_.insert(store);
     } else {
-      fast_.erase(root);
+      fast_.erase(store);
     }
   }
   /// Whether that was not tried yet: true once for each store.
-  bool TakeTrial(const std::string& root) {
+  bool TakeTrial(const std::string& store) {
     const std::lock_guard lock(mutex_);
-    return tried_.insert(root).second;
+    return tried_.insert(store).second;
   }
 
  private:
   std::mutex mutex_;
   std::unordered_map<std::string, Written> written_;  // By Coordinate::Hash().
-  std::unordered_set<std::string> unconditional_;     // By root.
-  std::unordered_set<std::string> fast_;              // By root.
-  std::unordered_set<std::string> tried_;             // By root.
+  std::unordered_set<std::string> unconditional_;     // By the name of the store.
+  std::unordered_set<std::string> fast_;              // By the name of the store.
+  std::unordered_set<std::string> tried_;             // By the name of the store.
 };
 
 }  // namespace airfreight

@@ -18,6 +18,7 @@ namespace airfreight {
 struct Place {
   const NamedStore* store = nullptr;
   std::string key;
+  std::string alias = {};  ///< The root that the reference has, where an alias led here.
 
   ObjectStore& operator*() const { return *store->store; }
   const std::string& root() const { return store->store->root(); }
@@ -40,6 +41,14 @@ Result<const NamedStore*> FindStoreToWrite(const std::vector<NamedStore>& stores
 
 /// The place that a reference may be read from, or why not: OutOfScope. The key is recomputed,
 /// never taken from the row: whoever can edit the database could name any object there.
+///
+/// Two stores may have the same root (equal bucket names on two servers), so that the name decides:
+/// 1. the store of the reference's name, if it has the reference's root;
+/// 2. what an alias of that root leads to: of several stores the one of that name;
+/// 3. a store without a name that has the root;
+/// 4. where the name is not configured any more (or is "default", which moves when that setting is
+///    changed): the only store that has the root.
+/// Never one of several by chance, and never another store while the named one is elsewhere.
 Result<Place> Locate(const std::vector<NamedStore>& stores, const Reference& reference);
 
 }  // namespace airfreight

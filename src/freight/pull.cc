@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/host.h"
 #include "base/time.h"
 #include "base/utf8.h"
 #include "freight/attempt.h"
@@ -162,10 +163,15 @@ Error NotAsPromised(const ObjectInfo& info, const Reference& reference, std::str
 
 Error ReadError(Error error, const Reference& reference) {
   const bool denied = error.code == ErrorCode::kNotFoundOrDenied;
-  if (denied || error.code == ErrorCode::kNotFound) {
-    error.message = fmt::format("the object of this XCom, written {}, is missing{}: {}",
-                                VisibleText(reference.written), denied ? " or may not be read" : "",
-                                error.message);
+  if (!denied && error.code != ErrorCode::kNotFound) return error;
+  error.message = fmt::format("the object of this XCom, written {}, is missing{}: {}",
+                              VisibleText(reference.written), denied ? " or may not be read" : "",
+                              error.message);
+  const std::string here = HostName();
+  if (!reference.host.empty() && reference.host != here) {
+    // (What to do about it says the store itself.)
+    error.message += fmt::format("; it was written on the host {}, and this is {}",
+                                 Quoted(reference.host), here.empty() ? "another" : Quoted(here));
   }
   return error;
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/host.h"
 #include "base/random.h"
 #include "base/time.h"
 #include "store/checks.h"
@@ -150,7 +151,7 @@ class PartsWriter final : public ObjectWriter {
 
 // What the next write is to find: what this process left there, or nothing.
 Condition Expectation(const Place& place, const std::optional<Written>& earlier) {
-  const bool own = earlier && earlier->root == place.root() && earlier->key == place.key;
+  const bool own = earlier && earlier->store == place.store->name && earlier->key == place.key;
   return own && !earlier->version.empty() ? Condition::Version(earlier->version)
                                           : Condition::Absent();
 }
@@ -237,6 +238,7 @@ Reference Push::Draft(const ObjectFacts& facts) const {
   reference.preview = info_.preview;
   reference.written = FormatIso8601(UnixSecondsNow());
   reference.write = stamp_.write;
+  if (reference.backend == "file") reference.host = HostName();
   reference.owner = stamp_.owner;
   return reference;
 }
@@ -244,28 +246,29 @@ Reference Push::Draft(const ObjectFacts& facts) const {
 void Push::NoteConnection(uint64_t bytes, std::chrono::nanoseconds time) const {
   if (bytes < kLeastTrial) return;
   const double seconds = std::chrono::duration<double>(time).count();
-  state_.ledger.NoteFast(place_.root(), static_cast<double>(bytes) >= kFastConnection * seconds);
+  state_.ledger.NoteFast(place_.store->name,
+                         static_cast<double>(bytes) >= kFastConnection * seconds);
 }
 
-bool Push::TakeTrial() const { return state_.ledger.TakeTrial(place_.root()); }
+bool Push::TakeTrial() const { return state_.ledger.TakeTrial(place_.store->name); }
 
-bool Push::IsFast() const { return state_.ledger.IsFast(place_.root()); }
+bool Push::IsFast() const { return state_.ledger.IsFast(place_.store->name); }
 
 Result<Reference> Push::Publish(ObjectWriter& writer, const ObjectFacts& facts,
                                 const Context& context) {
   const std::optional<Written> earlier = state_.ledger.Find(stamp_.coordinate);
   const bool conditional =
-      store().capabilities().conditional_put && !state_.ledger.IsUnconditional(place_.root());
+      store().capabilities().conditional_put && !state_.ledger.IsUnconditional(place_.store->name);
   AIRFREIGHT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
       WriteInOrder(store(), place_.key, writer, stamp_,
                    conditional ? Expectation(place_, earlier) : Condition::None(), context));
-  if (outcome.unconditional) state_.ledger.NoteUnconditional(place_.root());
+  if (outcome.unconditional) state_.ledger.NoteUnconditional(place_.store->name);
   Reference reference = Draft(facts);
   reference.etag = outcome.info.version;
   state_.ledger.Note(stamp_.coordinate,
-                     {place_.root(), place_.key, outcome.info.version, stamp_.write});
-  if (earlier && (earlier->root != place_.root() || earlier->key != place_.key)) {
+                     {place_.store->name, place_.key, outcome.info.version, stamp_.write});
+  if (earlier && (earlier->store != place_.store->name || earlier->key != place_.key)) {
     // The same XCom a moment ago, as another type: no row will name that object again. The new
     // value is safe by now, so that a failure here is no reason to fail the task; what is left the
     // sweeper finds.
@@ -277,7 +280,7 @@ Result<Reference> Push::Publish(ObjectWriter& writer, const ObjectFacts& facts,
 Result<bool> RemoveWritten(const std::vector<NamedStore>& stores, const Written& written,
                            const Context& context) {
   for (const NamedStore& named : stores) {
-    if (named.store->root() != written.root) continue;
+    if (named.name != written.store) continue;
     return RemoveWrite(*named.store, written.key, written.write, context);
   }
   return false;

@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "base/hex.h"
+#include "base/host.h"
 #include "base/json.h"
 #include "base/time.h"
 #include "base/utf8.h"
@@ -50,6 +51,7 @@ constexpr char kColumnsCut[] = "columns_cut";
 constexpr char kPreview[] = "preview";
 constexpr char kWritten[] = "written";
 constexpr char kWrite[] = "write";
+constexpr char kHost[] = "host";
 constexpr char kOwner[] = "owner";
 constexpr char kSignature[] = "sig";
 
@@ -67,7 +69,7 @@ bool IsCleanText(std::string_view text) {
 
 bool IsScheme(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' || c == '-' || c == '.';
   });
 }
 
@@ -114,6 +116,10 @@ Status CheckFields(const Reference& r) {
   }
   if (!ParseIso8601(r.written)) return Malformed(kWritten, "a UTC time, as 2026-01-01T00:03:11Z");
   if (!IsLowerHex(r.write, 32)) return Malformed(kWrite, "32 hexadecimal digits");
+  if (!r.host.empty() &&
+      (r.host.size() > kMaxHostBytes || VisibleText(r.host) != r.host || r.backend != "file")) {
+    return Malformed(kHost, "the name of a host, of at most 64 bytes, and of \"file\" only");
+  }
   if (!r.signature.empty() && !IsSignature(r.signature)) {
     return Malformed(kSignature, "\"<key id>:<hexadecimal digits>\"");
   }
@@ -250,6 +256,7 @@ Result<std::string> Reference::ToJson() const {
   ObjectWriter ending;
   ending.Text(kWritten, written);
   ending.Text(kWrite, write);
+  ending.TextUnlessEmpty(kHost, host);
   ending.TextUnlessEmpty(kOwner, owner);
   ending.TextUnlessEmpty(kSignature, signature);
 
@@ -606,6 +613,7 @@ Result<Reference> Reference::Parse(std::string_view json) {
   r.preview = fields.OptionalTexts(kPreview);
   r.written = fields.Text(kWritten);
   r.write = fields.Text(kWrite);
+  r.host = fields.OptionalText(kHost);
   r.owner = fields.OptionalText(kOwner);
   r.signature = fields.OptionalText(kSignature);
   AIRFREIGHT_RETURN_IF_ERROR(fields.status());

@@ -546,7 +546,7 @@ TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
   const Policy policy;
   const std::string text = Pattern(9 * kPart);
   for (const bool fast : {true, false}) {
-    state.ledger.NoteFast(counting_->root(), fast);
+    state.ledger.NoteFast("default", fast);
     Push push(stores, policy, state, coordinate_, info_);
     ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
     const auto reference = PutBody(push, Body(text), 3, {});

@@ -179,7 +179,7 @@ def test_settings_of_the_section_win_over_the_connection(
                 "verify": "false",
             },
         ),
-        ("also-1", "s3://other/x", DEFAULTS | {"region": "new"}),
+        ("", "s3://other/x", DEFAULTS | {"region": "new"}),
     ]
 
 

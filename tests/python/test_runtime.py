@@ -385,7 +385,7 @@ def test_a_connection_without_keys_takes_those_of_botocore(
     monkeypatch.setattr(runtime, "_load", lambda: core)
     box.set(store=STORE, read_also="s3://keys@other/x")
     keys = {"access_key_id": "A", "secret_access_key": "S", "session_token": "T"}
-    for store in ("default", "also-1"):
+    for store in ("default", "s3://other/x"):
         runtime._borrowed[os.getpid(), store] = connections.Resolved(keys, 5e9, 6e9)
     own = {"access_key_id": "OWN", "secret_access_key": "OWN"}
     entry = runtime._make(

@@ -1,0 +1,138 @@
+"""What is wrong with the stores and aliases of the policy, as far as their texts tell.
+
+Nothing is opened and nobody asked: whether a server is there only a request finds out.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING
+
+from airfreight import _checks, config
+from airfreight.options import OPTIONS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+#: What stands in references for ever, and in rules.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: The name of the store of `[airfreight] store`.
+_DEFAULT = "default"
+
+
+def problems(
+    stores: Mapping[str, tuple[str, Mapping[str, str]]],
+    aliases: Sequence[tuple[str, str]],
+    *,
+    others: Sequence[str],
+    executor: str,
+    shared: bool,
+) -> list[str]:
+    """Returns a sentence for each thing that is wrong.
+
+    Args:
+        stores: URI and settings by name.
+        aliases: old and new places.
+        others: the URIs of `[airfreight] store` and `read_also`.
+        executor: the text of `[core] executor`.
+        shared: whether `file_store_shared` holds for all stores.
+    """
+    found: list[str] = []
+    for name, (uri, its_settings) in stores.items():
+        found += _of_store(name, uri, its_settings, executor=executor, shared=shared)
+    if found:
+        return found
+    places = [_bare(uri) for uri in (*others, *(uri for uri, _ in stores.values()))]
+    return [problem for old, new in aliases if (problem := _of_alias(old, new, places))]
+
+
+def _of_store(
+    name: str, uri: str, its_settings: Mapping[str, str], *, executor: str, shared: bool
+) -> list[str]:
+    where = f"[stores.{name}]"
+    if problem := _of_name(name):
+        return [f"{where} of the policy: {problem}"]
+    if problem := _checks.store_uri(uri):
+        secret = _checks.holds_secret(uri)
+        shown = "it may hold a secret and is not shown" if secret else f"it was {uri!r}"
+        return [f'{where} uri {problem}; {shown}. Example: uri = "s3://bucket/xcom"']
+    kind = _checks.kind(uri)
+    options = {option.setting: option for option in OPTIONS if option.store == kind}
+    found = []
+    for setting, text in its_settings.items():
+        option = options.get(setting)
+        if option is None:
+            found.append(_unknown(where, kind, setting, options))
+        elif problem := config.wrong(option, text):
+            # Not shown where it may hold what is a secret.
+            shown = "it is not shown" if "@" in text else f"it was {text!r}"
+            found.append(f"{where} {setting} {problem}; {shown}. Example: {option.example}")
+    shared = shared or config.boolean(its_settings.get("shared", "false"))
+    if kind == "file" and not shared and (remote := config.distributed(executor)):
+        found.append(
+            f"{where} uri must not be a directory under {remote}, whose tasks run on other "
+            f"machines; it was {uri!r}. Set it to an object store, e.g. s3://bucket/xcom; if every "
+            "worker sees this directory, add shared = true"
+        )
+    return found
+
+
+def _of_name(name: str) -> str:
+    if name == _DEFAULT:
+        return (
+            f"{name!r} is the name of the store of [airfreight] store; give this one another name"
+        )
+    if not _NAME.fullmatch(name):
+        return (
+            "a store's name must be 1 to 64 letters, digits, dots, hyphens and underscores, and "
+            "begin with a letter or a digit. Example: [stores.eu-archive]"
+        )
+    return ""
+
+
+def _unknown(where: str, kind: str, setting: str, options: Iterable[str]) -> str:
+    known = list(options)
+    bare = setting.removeprefix(f"{kind}_").removeprefix("file_store_")
+    near = difflib.get_close_matches(bare.lower(), known, n=1, cutoff=0.6)
+    hint = f"; did you mean {near[0]}?" if near else f"; it knows {', '.join(known) or 'none'}"
+    return f"{where} {setting} is no setting of a store of {kind}://{hint}"
+
+
+def _of_alias(old: str, new: str, places: Sequence[str]) -> str:
+    where = f'[aliases] "{{}}" = "{new}" of the policy'
+    for uri in (old, new):
+        if problem := _checks.store_uri(uri):
+            if _checks.holds_secret(uri):
+                return "[aliases] of the policy: a place must not hold credentials (not shown)"
+            return (
+                f"[aliases] {uri!r} of the policy {problem}. "
+                'Example: "s3://old-bucket/xcom" = "s3://bucket/xcom"'
+            )
+        if _bare(uri) != _place(uri):
+            return (
+                f"[aliases] {uri!r} of the policy must not name a connection: it is only the name "
+                f"of a place. Right is {_bare(uri)!r}"
+            )
+    where = where.format(old)
+    if _place(old) == _place(new):
+        return f"{where} leads to itself"
+    if not any(f"{place}/".startswith(f"{_place(new)}/") for place in places):
+        return (
+            f"{where} leads to where no store lies; the stores are {', '.join(places)}. Name the "
+            "new place in [airfreight] store, in read_also or in [stores.<name>]"
+        )
+    return ""
+
+
+def _place(uri: str) -> str:
+    return uri.rstrip("/")
+
+
+def _bare(uri: str) -> str:
+    """A place without its connection."""
+    scheme, separator, rest = uri.partition("://")
+    authority, slash, path = rest.partition("/")
+    if scheme not in ("file", "memory"):
+        authority = authority.rpartition("@")[2]
+    return _place(f"{scheme}{separator}{authority}{slash}{path}")
