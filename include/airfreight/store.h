@@ -61,6 +61,9 @@ struct PutOptions {
   Condition condition;
   Metadata metadata;
   std::string content_type = "application/octet-stream";
+  /// When the object's time is over, in seconds since 1970; absent: it stays. For stores that let
+  /// objects end by themselves (Redis); others leave that to rules of the bucket.
+  std::optional<int64_t> expires_unix;
   /// Of the body, where the caller knows it: for stores that check what arrives.
   std::optional<uint32_t> crc32c;
 };
@@ -196,7 +199,8 @@ class ObjectStore {
 using StoreSettings = std::map<std::string, std::string>;
 
 /// \brief Opens the store that `uri` names: `s3://[conn_id@]bucket[/prefix]`, `file:///dir`,
-/// `memory://name`. Makes no request and no thread. The store comes wrapped in its layers,
+/// `memory://name`, `redis://[conn_id@]host[:port]/db[/prefix]` (`rediss://`
+/// for TLS). Makes no request and no thread. The store comes wrapped in its layers,
 /// outermost first: retry, then the store.
 ///
 /// Invalid when the URI or a setting is wrong: the message names it, quotes it and shows a right

@@ -2,8 +2,6 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
-#include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
@@ -12,6 +10,7 @@
 #include <utility>
 
 #include "base/fork_guard.h"
+#include "base/sigpipe_guard.h"
 #include "http/proxy.h"
 
 namespace airfreight {
@@ -55,46 +54,6 @@ Status InitialiseCurl() {
   initialised.store(true, std::memory_order_release);
   return {};
 }
-
-/// Keeps the SIGPIPE of a closed TLS connection from ending a process that does not ignore it.
-/// libcurl would change the handler of the whole process instead, which is no business of a library
-/// in a threaded program (hence CURLOPT_NOSIGNAL).
-class SigPipeGuard {
- public:
-  SigPipeGuard() {
-    // As in Python: one system call instead of four for each request.
-    struct sigaction now{};
-    if (sigaction(SIGPIPE, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
-        now.sa_handler == SIG_IGN) {
-      return;
-    }
-    active_ = true;
-    sigemptyset(&pipe_);
-    sigaddset(&pipe_, SIGPIPE);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
-  }
-  SigPipeGuard(const SigPipeGuard&) = delete;
-  SigPipeGuard& operator=(const SigPipeGuard&) = delete;
-  ~SigPipeGuard() {
-    if (!active_) return;
-    sigset_t pending;
-    sigpending(&pending);
-    if (!was_pending_ && sigismember(&pending, SIGPIPE) == 1) {
-      int signal = 0;
-      sigwait(&pipe_, &signal);
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-
- private:
-  sigset_t pipe_;
-  sigset_t before_;
-  bool active_ = false;
-  bool was_pending_ = false;
-};
 
 // When the request was begun to be sent, in microseconds; 0 while there is no connection.
 curl_off_t SentAt(CURL* easy) {
@@ -437,7 +396,7 @@ Status CurlTransport::Configure(Handle& handle, Transfer& transfer) {
 
 Result<HttpResponse> CurlTransport::Run(Handle& handle, Transfer& transfer,
                                         const Context& context) {
-  const SigPipeGuard guard;
+  const SigPipeGuard guard;  // Hence CURLOPT_NOSIGNAL.
   const CURLMcode added = curl_multi_add_handle(handle.multi, handle.easy);
   if (added != CURLM_OK) return Fail(ErrorCode::kInternal, curl_multi_strerror(added));
   // Ends the transfer and, where it is not complete, its connection.

@@ -66,6 +66,7 @@ std::string Quoted(std::string_view text) {
 
 std::string SettingName(std::string_view scheme, std::string_view name) {
   if (name == "retry_timeout") return "[airfreight] timeout";
+  if (scheme == "rediss") scheme = "redis";  // The same store, over TLS.
   return fmt::format("[airfreight] {}{}",
                      name == "shared" ? "file_store_" : fmt::format("{}_", scheme), name);
 }

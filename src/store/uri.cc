@@ -4,20 +4,25 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "airfreight/store.h"
 #include "base/utf8.h"
 #include "store/checks.h"
+#include "store/redis/address.h"
 
 namespace airfreight {
 namespace {
 
 constexpr std::string_view kExamples =
     "s3://bucket/xcom, s3://conn_id@bucket/xcom, file:///srv/airflow/xcom";
+
+constexpr std::string_view kRedisExample = "redis://redis.example.com:6379/0/xcom";
 
 // Longest directory: PATH_MAX (4096, linux/limits.h) less the longest key, so that people can open
 // what lies in it by its path, with room for theirs.
@@ -87,6 +92,16 @@ Result<StoreUri> ParseFile(std::string_view uri, std::string_view rest) {
   return parsed;
 }
 
+// What a path ends with beyond the place itself.
+Status TakePrefix(std::string_view uri, std::string_view path, StoreUri& parsed) {
+  parsed.prefix = TrimTrailingSlashes(path);
+  if (parsed.prefix.size() > kMaxPrefixBytes) {
+    return Refuse(uri, fmt::format("the prefix is longer than {} bytes", kMaxPrefixBytes));
+  }
+  if (auto fault = PathFault(parsed.prefix); !fault.empty()) return Refuse(uri, fault);
+  return {};
+}
+
 Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::string_view rest) {
   const std::string_view scheme = kind.scheme;
   StoreUri parsed;
@@ -117,11 +132,40 @@ Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::
   }
   parsed.bucket = authority;
   const std::string_view path = slash < rest.size() ? rest.substr(slash + 1) : std::string_view();
-  parsed.prefix = TrimTrailingSlashes(path);
-  if (parsed.prefix.size() > kMaxPrefixBytes) {
-    return Refuse(uri, fmt::format("the prefix is longer than {} bytes", kMaxPrefixBytes));
+  AIRFREIGHT_RETURN_IF_ERROR(TakePrefix(uri, path, parsed));
+  return parsed;
+}
+
+// redis://[conn_id@]host[:port]/db[/prefix]
+Result<StoreUri> ParseRedis(std::string_view uri, std::string_view scheme, std::string_view rest) {
+  StoreUri parsed;
+  parsed.scheme = scheme;
+  const size_t slash = std::min(rest.find('/'), rest.size());
+  std::string_view authority = rest.substr(0, slash);
+  if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
+    parsed.connection = authority.substr(0, at);
+    authority.remove_prefix(at + 1);
+    if (parsed.connection.empty()) return Refuse(uri, "the connection id before '@' is empty");
   }
-  if (auto fault = PathFault(parsed.prefix); !fault.empty()) return Refuse(uri, fault);
+  const auto address = redis::ParseAddress(authority, redis::kDefaultPort);
+  if (!address) {
+    return Refuse(uri, fmt::format("{} is no host with a port from 1 to 65535, as {}",
+                                   Quoted(authority), kRedisExample));
+  }
+  parsed.host = address->host;
+  parsed.port = address->port;
+  std::string_view path = slash < rest.size() ? rest.substr(slash + 1) : std::string_view();
+  const std::string_view database = path.substr(0, path.find('/'));
+  const auto [end, error] =
+      std::from_chars(database.data(), database.data() + database.size(), parsed.database);
+  if (error != std::errc() || end != database.data() + database.size() || parsed.database < 0 ||
+      database.front() == '-' || (database.size() > 1 && database.front() == '0')) {
+    return Refuse(uri, fmt::format("the host is followed by the number of a database, as in {}",
+                                   kRedisExample));
+  }
+  path.remove_prefix(std::min(database.size() + 1, path.size()));
+  parsed.bucket = fmt::format("{}/{}", address->ToString(), parsed.database);
+  AIRFREIGHT_RETURN_IF_ERROR(TakePrefix(uri, path, parsed));
   return parsed;
 }
 
@@ -173,11 +217,13 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
   const std::string_view scheme = uri.substr(0, colon);
   const std::string_view rest = uri.substr(colon + 3);
   if (scheme == "file") return ParseFile(uri, rest);
+  if (scheme == "redis" || scheme == "rediss") return ParseRedis(uri, scheme, rest);
   for (const Bucketed& kind : kBucketed) {
     if (scheme == kind.scheme) return ParseBucketed(uri, kind, rest);
   }
-  return Refuse(
-      uri, fmt::format("scheme {} is not known; the known ones are s3 and file", Quoted(scheme)));
+  return Refuse(uri,
+                fmt::format("scheme {} is not known; the known ones are s3, redis, rediss and file",
+                            Quoted(scheme)));
 }
 
 }  // namespace airfreight

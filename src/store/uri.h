@@ -3,6 +3,7 @@
 /// \file
 /// \brief The text that names a store, taken apart and checked.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -18,6 +19,10 @@ struct StoreUri {
   std::string bucket;      ///< Bucket, or the name of a memory store; empty for "file".
   std::string prefix;      ///< Without slashes at its ends; empty when none, and for "file".
   std::string directory;   ///< Absolute path without a slash at its end; for "file" only.
+  /// For "redis" and "rediss" only, whose `bucket` is "host:port/database".
+  std::string host;  ///< Without brackets, where it is an IPv6 address.
+  uint16_t port = 0;
+  int database = 0;
 
   /// Scheme, place and prefix, never the connection: what ObjectStore::root() says.
   std::string Root() const;

@@ -67,6 +67,46 @@ TEST(StoreUriTest, MemoryHasANameAndAPrefix) {
   EXPECT_THAT(Message("memory://conn@name"), HasSubstr("memory takes no connection id"));
 }
 
+TEST(StoreUriTest, RedisHasAHostADatabaseAndAPrefix) {
+  const auto uri = ParseStoreUri("redis://my_redis@cache.example.com:6380/2/xcom/eu/");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->connection, "my_redis");
+  EXPECT_EQ(uri->host, "cache.example.com");
+  EXPECT_EQ(uri->port, 6380);
+  EXPECT_EQ(uri->database, 2);
+  EXPECT_EQ(uri->prefix, "xcom/eu");
+  EXPECT_EQ(uri->Root(), "redis://cache.example.com:6380/2/xcom/eu");
+  EXPECT_EQ(uri->FullKey("k"), "xcom/eu/k");
+}
+
+TEST(StoreUriTest, PortOfRedisIsPartOfTheRootAlsoWhereItIsTheUsualOne) {
+  for (const char* text : {"rediss://cache/0", "rediss://cache:6379/0/", "rediss://c@cache/0"}) {
+    const auto uri = ParseStoreUri(text);
+    ASSERT_TRUE(IsOk(uri)) << text;
+    EXPECT_EQ(uri->Root(), "rediss://cache:6379/0");
+  }
+  const auto uri = ParseStoreUri("redis://[::1]:7000/0/p");
+  ASSERT_TRUE(IsOk(uri));
+  EXPECT_EQ(uri->host, "::1");
+  EXPECT_EQ(uri->Root(), "redis://[::1]:7000/0/p");
+}
+
+TEST(StoreUriTest, RedisWithoutARightHostPortOrDatabaseIsRefused) {
+  for (const char* text :
+       {"redis:///0", "redis://host:0/0", "redis://host:65536/0", "redis://host:x/0",
+        "redis://host:/0", "redis://ho st/0", "redis://[::1/0", "redis://[host]/0",
+        "redis://@host/0", "redis://::1/0"}) {
+    EXPECT_THAT(Message(text), HasSubstr(text)) << text;
+  }
+  for (const char* text : {"redis://host", "redis://host/", "redis://host/xcom", "redis://host/-1",
+                           "redis://host/01", "redis://host/1x", "redis://host//0"}) {
+    EXPECT_THAT(Message(text), HasSubstr("number of a database")) << text;
+  }
+  EXPECT_THAT(Message("redis://host/0/a//b"), HasSubstr("two slashes"));
+  EXPECT_THAT(Message("redis://host/0/../b"), HasSubstr("'..'"));
+  EXPECT_THAT(Message("redis://user:secret@host:6379/0"), Not(HasSubstr("secret@")));
+}
+
 TEST(StoreUriTest, RefusalQuotesWhatWasSetAndShowsARightOne) {
   for (const char* text :
        {"bucket/xcom", "s3://", "s3:///prefix", "s3://@bucket", "s3://a b/x", "s3://bu",
@@ -85,7 +125,7 @@ TEST(StoreUriTest, ControlCharactersAreRefusedAndShownEscaped) {
 }
 
 TEST(StoreUriTest, UnknownSchemeListsTheKnownOnes) {
-  EXPECT_THAT(Message("gs://bucket/x"), AllOf(HasSubstr("'gs'"), HasSubstr("s3 and file")));
+  EXPECT_THAT(Message("gs://bucket/x"), AllOf(HasSubstr("'gs'"), HasSubstr("known ones are s3")));
   EXPECT_THAT(Message("S3://bucket/x"), HasSubstr("'S3'"));
 }
 

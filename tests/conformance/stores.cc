@@ -11,15 +11,17 @@
 namespace airfreight::conformance {
 namespace {
 
-std::optional<std::string> Environment(const char* name) {
-  const char* const value = std::getenv(name);
+std::optional<std::string> Environment(const std::string& name) {
+  const char* const value = std::getenv(name.c_str());
   if (value == nullptr || *value == '\0') return std::nullopt;
   return value;
 }
 
 }  // namespace
 
-std::vector<Registration> AllStores() { return {{"memory"}, {"file"}, {"s3"}}; }
+std::vector<Registration> AllStores() {
+  return {{"memory"}, {"file"}, {"s3"}, {"redis"}, {"rediss"}};
+}
 
 std::string NameOf(const testing::TestParamInfo<Registration>& info) { return info.param.name; }
 
@@ -33,6 +35,21 @@ void StoreTest::SetUp() {
     uri_ = "file://" + directory_ + "/a/prefix";
     // The kill and the order of writes are tested; a power failure cannot be.
     settings_["fsync"] = "false";
+  } else if (kind == "redis" || kind == "rediss") {
+    const std::string variable =
+        kind == "redis" ? "AIRFREIGHT_TEST_REDIS" : "AIRFREIGHT_TEST_REDISS";
+    const auto base = Environment(variable);
+    if (!base && Environment("AIRFREIGHT_TEST_SKIP_REDIS") == "1") {
+      std::cout << "AIRFREIGHT_TEST_SKIP_REDIS=1: not tested against Redis\n";
+      GTEST_SKIP() << "AIRFREIGHT_TEST_SKIP_REDIS=1";
+    }
+    ASSERT_TRUE(base) << "no Redis server to test against. `./dev test` starts two. By hand: "
+                         "`python3 -m tests.servers.redis -- COMMAND`. Or say "
+                         "AIRFREIGHT_TEST_SKIP_REDIS=1";
+    uri_ = *base + "/" + unique;
+    settings_["username"] = Environment(variable + "_USER").value_or("");
+    settings_["password"] = Environment(variable + "_PASSWORD").value_or("");
+    if (auto ca = Environment(variable + "_CA")) settings_["ca_bundle"] = *ca;
   } else {
     const auto base = Environment("AIRFREIGHT_TEST_S3");
     if (!base && Environment("AIRFREIGHT_TEST_SKIP_S3") == "1") {
@@ -57,7 +74,7 @@ void StoreTest::SetUp() {
 
 void StoreTest::TearDown() {
   if (!directory_.empty()) std::filesystem::remove_all(directory_);
-  if (store_ == nullptr || GetParam().name != "s3") return;
+  if (store_ == nullptr || GetParam().name == "memory" || GetParam().name == "file") return;
   for (int page_number = 0; page_number < 100; ++page_number) {
     const auto page = store_->List("", "", 1000, {});
     if (!page || page->objects.empty()) return;

@@ -25,7 +25,7 @@ inline void PrintTo(const Registration& registration, std::ostream* out) {
   *out << registration.name;
 }
 
-/// memory, file and s3.
+/// memory, file, s3, redis and rediss (Redis over TLS).
 std::vector<Registration> AllStores();
 std::string NameOf(const testing::TestParamInfo<Registration>& info);
 
@@ -35,7 +35,8 @@ std::string NameOf(const testing::TestParamInfo<Registration>& info);
 /// `s3://bucket/tests`), AIRFREIGHT_TEST_S3_ENDPOINT, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
 /// AWS_REGION, AIRFREIGHT_TEST_S3_CA (a file with its CA), AIRFREIGHT_TEST_S3_LACKS (see Lacks).
 /// `tests/servers` sets them. Without the first the tests fail, unless AIRFREIGHT_TEST_SKIP_S3=1
-/// says that this is meant.
+/// says that this is meant. Redis: AIRFREIGHT_TEST_REDIS and, over TLS, AIRFREIGHT_TEST_REDISS,
+/// each with _USER, _PASSWORD and _CA after it; or AIRFREIGHT_TEST_SKIP_REDIS=1.
 class StoreTest : public testing::TestWithParam<Registration> {
  protected:
   void SetUp() override;

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 AIRFLOW_FULL = ("3.3.2", "2.11.2")
 AIRFLOW_SHORT = ("2.9.3", "2.10.5", "3.0.6", "3.4.0b2")
 
+# Before a command: two Redis servers, one of them over TLS.
+_BESIDE_REDIS = ("python3", "-m", "tests.servers.redis", "--")
+
 
 def setup(arguments: argparse.Namespace) -> int:
     """Install what the other verbs need."""
@@ -172,7 +175,7 @@ def _sanitized(preset: str) -> None:
     run([folder / "airfreight_fault_tests", "--gtest_brief=1"])
     program = str(folder / "airfreight_conformance_tests")
     run(
-        ["python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
+        [*_BESIDE_REDIS, "python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
          program, "--gtest_brief=1"],
         env=_server_env(),
     )  # fmt: skip
@@ -180,9 +183,11 @@ def _sanitized(preset: str) -> None:
 
 def _conformance(folder: Path, server: type[S3Server], *options: str) -> None:
     # Only what has an S3 server behind it is of another server's concern.
-    which = ["-R", "/s3( |$)"] if server is not VersityGW else []
+    first = server is VersityGW
+    which = [] if first else ["-R", "/s3( |$)"]
+    beside = _BESIDE_REDIS if first else ()
     run(
-        ["python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
+        [*beside, "python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
          "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance",
          "--no-tests=error", *which],
         env=_server_env(),
