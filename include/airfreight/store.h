@@ -66,6 +66,11 @@ struct PutOptions {
   std::optional<int64_t> expires_unix;
   /// Of the body, where the caller knows it: for stores that check what arrives.
   std::optional<uint32_t> crc32c;
+  /// The key that the store is to encrypt this object under, in its own terms (S3 and Google: the
+  /// name of a KMS key; Azure: an encryption scope), over what its settings say. Empty: as they
+  /// say. Unsupported, before a byte is sent, where Capabilities::encryption_key is false. For
+  /// uploads in parts too.
+  std::string encryption_key;
 };
 
 struct GetOptions {
@@ -146,6 +151,7 @@ struct Capabilities {
   uint64_t max_part_bytes = UINT64_MAX;
   int max_parts = 10'000;
   uint64_t max_object_bytes = UINT64_MAX;
+  bool encryption_key = false;  ///< PutOptions::encryption_key is honoured; else it is refused.
   /// Several requests at once move more than one does: true for what lies behind a network.
   bool parallel = false;
 };

@@ -37,9 +37,9 @@ tl::unexpected<Error> RefuseSetting(std::string_view scheme, std::string_view na
 }
 
 // Text that travels in a header of HTTP or on a line of its own.
-Status CheckHeaderText(std::string_view name, std::string_view value) {
+Status CheckHeaderText(std::string_view what, std::string_view value) {
   const auto refuse = [&](std::string_view why) {
-    return Fail(ErrorCode::kInvalid, fmt::format("metadata {}: {}", Quoted(name), why));
+    return Fail(ErrorCode::kInvalid, fmt::format("{}: {}", what, why));
   };
   if (!std::all_of(value.begin(), value.end(), IsPrintable)) {
     return refuse("the value is not printable ASCII");
@@ -106,15 +106,21 @@ Status CheckMetadata(const Metadata& metadata) {
       return Fail(ErrorCode::kInvalid,
                   fmt::format("metadata {}: a name is made of a-z, 0-9 and '-'", Quoted(name)));
     }
-    AIRFREIGHT_RETURN_IF_ERROR(CheckHeaderText(name, value));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckHeaderText("metadata " + Quoted(name), value));
   }
   if (total <= kMaxMetadataBytes) return {};
   return Fail(ErrorCode::kInvalid,
               fmt::format("{} bytes of metadata, {} are the most", total, kMaxMetadataBytes));
 }
 
-Status CheckPutOptions(const PutOptions& options) {
-  AIRFREIGHT_RETURN_IF_ERROR(CheckHeaderText("content-type", options.content_type));
+Status CheckPutOptions(const PutOptions& options, const Capabilities& capabilities) {
+  if (!options.encryption_key.empty() && !capabilities.encryption_key) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("the encryption key {}: a store of this kind takes none",
+                            Quoted(options.encryption_key)));
+  }
+  AIRFREIGHT_RETURN_IF_ERROR(CheckHeaderText("the encryption key", options.encryption_key));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckHeaderText("the content type", options.content_type));
   return CheckMetadata(options.metadata);
 }
 

@@ -37,8 +37,9 @@ Status CheckKey(std::string_view key, std::string_view prefix);
 /// Invalid unless names and values are what `Metadata` allows.
 Status CheckMetadata(const Metadata& metadata);
 
-/// CheckMetadata, and a content type of printable ASCII.
-Status CheckPutOptions(const PutOptions& options);
+/// CheckMetadata, and a content type and an encryption key of printable ASCII. Unsupported when
+/// there is an encryption key that `capabilities` do not honour.
+Status CheckPutOptions(const PutOptions& options, const Capabilities& capabilities);
 
 /// Invalid unless `limit` is in 1–1000.
 Status CheckListLimit(int limit);

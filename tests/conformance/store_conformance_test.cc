@@ -199,6 +199,14 @@ TEST_P(StoreTest, MetadataThatCouldNotComeBackIsRefused) {
   EXPECT_EQ(Read(store(), "a/b"), "<NotFound>");
 }
 
+TEST_P(StoreTest, EncryptionKeyThatWouldNotBeUsedIsRefused) {
+  if (store().capabilities().encryption_key) return;  // tests/faults/cases/ has the headers.
+  PutOptions options;
+  options.encryption_key = "key-1";
+  EXPECT_TRUE(IsError(store().Put("k", Body("value"), options, {}), ErrorCode::kUnsupported));
+  EXPECT_EQ(Read(store(), "k"), "<NotFound>");
+}
+
 TEST_P(StoreTest, OverwrittenObjectIsTheNewOneWithItsOwnMetadata) {
   const auto first = Write(store(), "a/b", "first", {}, {{"n", "1"}, {"old", "x"}});
   ASSERT_TRUE(IsOk(first));

@@ -215,6 +215,7 @@ class Run {
         const std::string value = ValueOf(action.size, action.seed);
         PutOptions options;
         options.condition = {action.condition, version_};
+        options.encryption_key = action.encryption_key;
         const auto put = store.Put("k", Body(value), options, context);
         if (put) {
           CheckHeld(kKey, value);
@@ -257,6 +258,7 @@ class Run {
     const std::string value = ValueOf(action.size, action.seed);
     PutOptions options;
     options.metadata = {{"af-write", fmt::format("{:032x}", action.seed)}};
+    options.encryption_key = action.encryption_key;
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto upload, store.StartUpload("k", options, context));
     const auto send = [&]() -> Result<ObjectInfo> {
       std::vector<UploadedPart> parts;

@@ -170,7 +170,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
                            const Context& context) const {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
-    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto root,
                                 posix::OpenRoot(uri_.directory, true, settings_.fsync));
     AIRFREIGHT_ASSIGN_OR_RETURN(
@@ -473,7 +473,7 @@ Result<std::unique_ptr<PartUpload>> FileStore::DoStartUpload(std::string_view ke
                                                              const Context& context) const {
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
   AIRFREIGHT_ASSIGN_OR_RETURN(auto root, posix::OpenRoot(uri_.directory, true, settings_.fsync));
   AIRFREIGHT_ASSIGN_OR_RETURN(
       TemporaryFile object, TemporaryFile::Create(root->get(), Split(key).folder, settings_.fsync));

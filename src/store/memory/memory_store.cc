@@ -254,7 +254,7 @@ class MemoryStore final : public ObjectStore {
                            const Context& context) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
-    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
     auto object = std::make_shared<Object>();
     AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Copied(body, context));
     object->metadata = options.metadata;
@@ -267,7 +267,7 @@ class MemoryStore final : public ObjectStore {
                                                     const Context& context) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
-    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
     return std::make_unique<MemoryUpload>(uri_, root_, key, options);
   }
 

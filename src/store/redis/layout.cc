@@ -155,7 +155,7 @@ std::optional<ObjectHead> ParseHead(std::string_view text) {
   if (!typed || !CheckMetadata(head->metadata)) return std::nullopt;
   PutOptions options;
   options.content_type = head->content_type;
-  if (!CheckPutOptions(options)) return std::nullopt;
+  if (!CheckPutOptions(options, {})) return std::nullopt;
   return head;
 }
 

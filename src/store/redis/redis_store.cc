@@ -87,7 +87,7 @@ Result<ObjectInfo> RedisStore::DoPut(std::string_view key, const Body& body,
                                      const PutOptions& options, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
   if (body.size() > kMaxChunkBytes * kMaxChunks) {
     return Fail(ErrorCode::kTooLarge, fmt::format("{} bytes; a value in Redis has at most {}",
                                                   body.size(), kMaxChunkBytes * kMaxChunks));

@@ -110,7 +110,7 @@ Result<std::unique_ptr<PartUpload>> StartRedisUpload(std::shared_ptr<Objects> ob
                                                      const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects->uri().prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, {}));
   AIRFREIGHT_ASSIGN_OR_RETURN(ObjectHead head, objects->NewHead(options, 0));
   return std::make_unique<RedisUpload>(std::move(objects), key, options, std::move(head));
 }

@@ -65,10 +65,13 @@ void Describe(const PutOptions& put, const S3Options& options, S3Request& reques
   for (const auto& [name, value] : put.metadata) request.headers.Set("x-amz-meta-" + name, value);
   // Where an object begins only; reads refuse them. Firms deny uploads without them even where the
   // bucket encrypts by itself (awslabs/mountpoint-s3#534).
-  if (!options.sse.empty()) request.headers.Set("x-amz-server-side-encryption", options.sse);
-  if (!options.sse_kms_key_id.empty()) {
-    request.headers.Set("x-amz-server-side-encryption-aws-kms-key-id", options.sse_kms_key_id);
-  }
+  // An object's own key means a KMS, whatever the settings say of the others; which kind, they do.
+  const bool by_kms = options.sse.starts_with("aws:kms");
+  const std::string sse = put.encryption_key.empty() || by_kms ? options.sse : "aws:kms";
+  const std::string& key_id =
+      put.encryption_key.empty() ? options.sse_kms_key_id : put.encryption_key;
+  if (!sse.empty()) request.headers.Set("x-amz-server-side-encryption", sse);
+  if (!key_id.empty()) request.headers.Set("x-amz-server-side-encryption-aws-kms-key-id", key_id);
   if (!options.sse_kms_context.empty()) {
     request.headers.Set("x-amz-server-side-encryption-context",
                         Base64Encode(AsBytes(options.sse_kms_context)));
@@ -107,6 +110,22 @@ constexpr std::string_view kChecksum = "x-amz-checksum-crc32c";
 constexpr std::chrono::seconds kCompleteIdle{600};
 
 }  // namespace
+
+Capabilities CapabilitiesOf(const S3Options& options) {
+  Capabilities capabilities;
+  capabilities.conditional_put = options.conditional_writes;
+  // AWS honours If-Match on DELETE, most others ignore it and remove.
+  capabilities.conditional_remove = false;
+  capabilities.max_put_bytes = kMaxPutBytes;
+  capabilities.parts = true;
+  capabilities.min_part_bytes = kMinPartBytes;
+  capabilities.max_part_bytes = kMaxPartBytes;
+  capabilities.max_parts = kMaxParts;
+  capabilities.max_object_bytes = kMaxObjectBytes;
+  capabilities.encryption_key = true;
+  capabilities.parallel = true;
+  return capabilities;
+}
 
 S3Request BuildPut(std::string_view key, const Body& body, const PutOptions& put,
                    const S3Options& options) {

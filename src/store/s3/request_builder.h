@@ -32,6 +32,8 @@ inline constexpr int kMaxParts = 10'000;
 /// earlier, as AWS did at 5 TiB until December 2025, say so themselves (EntityTooLarge).
 inline constexpr uint64_t kMaxObjectBytes = kMaxParts * kMaxPartBytes;
 
+Capabilities CapabilitiesOf(const S3Options& options);
+
 enum class Operation {
   kPut,
   kGet,

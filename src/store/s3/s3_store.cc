@@ -36,26 +36,13 @@ S3Store::S3Store(StoreUri uri, S3Options options, std::unique_ptr<HttpTransport>
                                          std::move(environment), std::move(clock))),
       root_(client_->uri().Root()) {}
 
-Capabilities S3Store::capabilities() const {
-  Capabilities capabilities;
-  capabilities.conditional_put = client_->options().conditional_writes;
-  // AWS honours If-Match on DELETE, most others ignore it and remove.
-  capabilities.conditional_remove = false;
-  capabilities.max_put_bytes = kMaxPutBytes;
-  capabilities.parts = true;
-  capabilities.min_part_bytes = kMinPartBytes;
-  capabilities.max_part_bytes = kMaxPartBytes;
-  capabilities.max_parts = kMaxParts;
-  capabilities.max_object_bytes = kMaxObjectBytes;
-  capabilities.parallel = true;
-  return capabilities;
-}
+Capabilities S3Store::capabilities() const { return CapabilitiesOf(client_->options()); }
 
 Result<ObjectInfo> S3Store::DoPut(std::string_view key, const Body& body, const PutOptions& options,
                                   const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
   if (body.size() > kMaxPutBytes) {
     return Fail(ErrorCode::kTooLarge,
                 fmt::format("{} bytes; S3 takes at most {} (5 GiB) in one request", body.size(),

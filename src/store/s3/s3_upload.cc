@@ -113,7 +113,7 @@ Result<std::unique_ptr<PartUpload>> StartS3Upload(std::shared_ptr<S3Client> clie
                                                   std::string_view key, const PutOptions& options,
                                                   const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, client->uri().prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, CapabilitiesOf(client->options())));
   std::atomic<bool> checksums = client->UsesChecksums();
   BufferSink answer(kMaxWriteAnswer);
   const auto response =
