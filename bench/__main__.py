@@ -28,7 +28,7 @@ def main() -> int:
         "--only", action="append", metavar="BACKEND", help="airfreight, boto3 or official"
     )
     parser.add_argument(
-        "--case", action="append", help="of the suites transfer and values, only this one"
+        "--case", action="append", help="of the suites transfer, stores and values, only this one"
     )
     parser.add_argument("--stream-gib", type=float, default=1, help="length of transfer's stream")
     arguments = parser.parse_args()

@@ -1,4 +1,4 @@
-"""Clients that move bytes between memory and S3, Airfreight's core among them, behind one face.
+"""Clients that move bytes between memory and a store, Airfreight's core among them.
 
 Each is set up as its documentation says is fastest; what is not a default has its reason beside it.
 One module per library, imported only in the worker that measures it (`bench/clients/session.py`).
@@ -23,7 +23,7 @@ class MissingError(Exception):
 
 
 class Client(abc.ABC):
-    """One S3 client, ready to be used.
+    """One client of a store, ready to be used.
 
     Threads: used from one at a time; what it does within a call is its own business.
 
@@ -115,4 +115,12 @@ PYARROW = Kind("pyarrow", "pyarrow_client", "pyarrow", slow=False)
 AWSCRT = Kind("awscrt", "awscrt_client", "awscrt")
 S3FS = Kind("s3fs", "s3fs_client", "s3fs", slow=False)
 KINDS = (OURS, OURS_SIGNED, OBSTORE, OBSTORE_MULTIPART, BOTO3, S3TRANSFER, PYARROW, AWSCRT, S3FS)
-BY_NAME = {kind.name: kind for kind in KINDS}
+
+# Of the suite `stores`: ours first, then the user's other choices.
+STORES = {
+    "redis": (
+        Kind("airfreight redis", "airfreight_core", "airfreight", {"scheme": "redis"}),
+        Kind("redis-py", "redis_client", "redis"),
+    ),
+}
+BY_NAME = {kind.name: kind for kinds in (KINDS, *STORES.values()) for kind in kinds}

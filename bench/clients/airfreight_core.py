@@ -17,6 +17,23 @@ if TYPE_CHECKING:
 _INFO = {"type": "bytes", "extension": "bin"}
 
 
+def _s3(server: Server) -> tuple[str, dict[str, str]]:
+    return f"s3://{BUCKET}/xcom", {
+        "endpoint_url": server.endpoint,
+        "region": "us-east-1",
+        "access_key_id": server.access,
+        "secret_access_key": server.secret,
+    }
+
+
+def _redis(server: Server) -> tuple[str, dict[str, str]]:
+    return f"{server.endpoint}/0/xcom", {"username": server.access, "password": server.secret}
+
+
+#: By scheme: the URI and the settings of the store on a server.
+_PLACES = {"s3": _s3, "redis": _redis}
+
+
 def _unless_failed(results: Sequence[Any]) -> list[Any]:
     """A list's results; raises the first that is an exception."""
     for result in results:
@@ -28,15 +45,9 @@ def _unless_failed(results: Sequence[Any]) -> list[Any]:
 class Client(clients.Client):
     """`Freight`, with all that an XCom has: key, condition, write stamp, reference, digest."""
 
-    def __init__(self, server: Server, *, payload_signing: str) -> None:
-        settings = {
-            "endpoint_url": server.endpoint,
-            "region": "us-east-1",
-            "access_key_id": server.access,
-            "secret_access_key": server.secret,
-            "payload_signing": payload_signing,
-        }
-        self._freight = _core.Freight([("default", f"s3://{BUCKET}/xcom", settings)])
+    def __init__(self, server: Server, *, scheme: str = "s3", **settings: str) -> None:
+        place, found = _PLACES[scheme](server)
+        self._freight = _core.Freight([("default", place, found | settings)])
 
     @staticmethod
     def _coordinate(name: str) -> Any:

@@ -20,7 +20,7 @@ class Options:
         backends: Those to measure, ours first.
         rounds: How many samples are taken of each thing that costs seconds.
         rows: Rows of the large frame.
-        cases: Of the suites `transfer` and `values`, these only; all when empty.
+        cases: Of the suites `transfer`, `stores` and `values`, these only; all when empty.
         stream_bytes: Length of its stream.
     """
 
@@ -38,4 +38,4 @@ class Options:
 
 
 # Module names under bench/suites/; `import` is a word of the language.
-NAMES = ("importing", "first", "small", "values", "transfer", "memory", "tasks")
+NAMES = ("importing", "first", "small", "values", "transfer", "stores", "memory", "tasks")

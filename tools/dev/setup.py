@@ -26,7 +26,7 @@ APT_GROUPS = {
         "python3-dev", "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev",
         "libpugixml-dev", "libexpected-dev", "openssl", "git",
     ),
-    "bench": ("nginx",),
+    "bench": ("nginx", "redis-server"),
     "demo": ("postgresql", "util-linux"),
     "lint": ("clang-19", "shellcheck"),
     "test": (
