@@ -5,7 +5,7 @@
 #   AIRFREIGHT_SOURCES=build/sources packaging/build_static_deps.sh PREFIX
 #
 # AIRFREIGHT_SOURCES is filled on a Debian or Ubuntu machine (a container does it), by
-#   packaging/fetch_sources.sh build/sources curl openssl fmtlib pugixml nlohmann-json3 tl-expected
+#   packaging/fetch_sources.sh build/sources curl openssl fmtlib pugixml nlohmann-json3 tl-expected tomlplusplus
 # so that every platform gets the same sources with the same security patches.
 #
 # AIRFREIGHT_JOBS   parallel compilations, default 2.
@@ -48,5 +48,6 @@ with_cmake fmtlib -DFMT_TEST=OFF -DFMT_DOC=OFF
 with_cmake pugixml
 with_cmake nlohmann-json3 -DJSON_BuildTests=OFF
 with_cmake tl-expected -DEXPECTED_BUILD_TESTS=OFF -DEXPECTED_BUILD_PACKAGE=OFF
+with_cmake tomlplusplus
 
 "$here/build_libcurl.sh" "$prefix"

@@ -19,7 +19,7 @@ from pathlib import Path
 
 # What is linked into the extension, as the root CMakeLists.txt has it. A library without its
 # licence text would be a breach. That they are static shows in what the extension needs.
-LINKED = ("curl", "openssl", "fmt", "pugixml", "nlohmann-json", "tl-expected", "nanobind")
+LINKED = ("curl", "openssl", "fmt", "pugixml", "nlohmann-json", "tl-expected", "tomlplusplus", "nanobind")
 
 # What a manylinux machine has, and nothing beyond it. libstdc++ and libgcc are shared with
 # nanobind's backend.
@@ -28,14 +28,19 @@ SYSTEM_LIBRARIES = re.compile(
     r"|libstdc\+\+\.so\.6|libgcc_s\.so\.1|ld-linux.*"
 )
 
-#: The core, and JSON alone, which needs none of the core's libraries.
-EXTENSIONS = ("airfreight/_core.abi3.so", "airfreight/_json.abi3.so")
+#: The core; JSON and the policy alone, which need none of the core's libraries.
+EXTENSIONS = (
+    "airfreight/_core.abi3.so",
+    "airfreight/_json.abi3.so",
+    "airfreight/_policy.abi3.so",
+)
 
 REQUIRED_FILES = (
     "airfreight/__init__.py",
     "airfreight/py.typed",
     "airfreight/_core.pyi",
     "airfreight/_json.pyi",
+    "airfreight/_policy.pyi",
 )
 FOREIGN_FILES = re.compile(r"\.(cc|cpp|h|hpp|a|o|pyc|map)$|(^|/)tests?/|(^|/)__pycache__/")
 

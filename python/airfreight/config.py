@@ -19,6 +19,8 @@ from airfreight.options import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Op
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from airfreight.rules import Policy
+
 _log = logging.getLogger("airfreight")
 
 _TRUE = ("true", "t", "1", "yes", "on")
@@ -56,6 +58,7 @@ class Settings:
         redact: patterns of columns whose cells are not shown there.
         store_settings: per kind of store, the settings that were set, by the core's names.
         stores: further stores, which the policy names: URI, and settings over those of its kind.
+        policy: the rules, where there are some.
         aliases: pairs of places, of which the second is read in place of the first.
     """
 
@@ -80,6 +83,7 @@ class Settings:
     store_settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     stores: Mapping[str, tuple[str, Mapping[str, str]]] = field(default_factory=dict)
     aliases: tuple[tuple[str, str], ...] = ()
+    policy: Policy | None = None
 
 
 _settings: Settings | None = None
@@ -190,6 +194,21 @@ def _parse(
             secret = _checks.holds_secret(values["read_also"])
             problems.append(_complaint(BY_NAME["read_also"], uri, problem, secret=secret))
     problems += _encryption_problems(values)
+    policy = None
+    if "policy" in values or "policy_file" in values:
+        with loading:
+            from airfreight import _stores, rules
+
+        policy, wrong_rules = rules.read(values)
+        problems += wrong_rules
+        if policy is not None:
+            problems += _stores.problems(
+                policy.stores,
+                policy.aliases,
+                others=(store, *read_also),
+                executor=executor,
+                shared=boolean(values.get("file_store_shared", "False")),
+            )
     if problems:
         return None, problems
 
@@ -221,6 +240,9 @@ def _parse(
             preview_rows=int(values.get("preview_rows", "0")),
             redact=tuple(filter(None, map(str.strip, values.get("redact", "").split(",")))),
             store_settings=store_settings,
+            policy=policy,
+            stores=policy.stores if policy is not None else {},
+            aliases=policy.aliases if policy is not None else (),
         ),
         [],
     )

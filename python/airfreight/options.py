@@ -109,6 +109,21 @@ OPTIONS: tuple[Option, ...] = (
         "the one that was written to before a move.",
     ),
     _option(
+        "policy_file",
+        "string",
+        None,
+        "/etc/airflow/airfreight.toml",
+        "File of the policy (docs/policy.md): further stores, aliases, and rules that say how the "
+        "values of which DAGs, tasks and types are kept.",
+    ),
+    _option(
+        "policy",
+        "string",
+        None,
+        'rules = [{dag = "sales_*", format = "arrow"}]',
+        "The text of the policy itself, in place of a file.",
+    ),
+    _option(
         "digest",
         "string",
         "crc32c",

@@ -73,7 +73,7 @@ def sanitized_package() -> Path:
     package = BUILD / "asan" / "package"
     shutil.rmtree(package, ignore_errors=True)
     shutil.copytree(ROOT / "python" / "airfreight", package / "airfreight")
-    for name in ("_core", "_json"):
+    for name in ("_core", "_json", "_policy"):
         (extension,) = (BUILD / "asan" / "python" / "bindings").glob(f"{name}.*.so")
         shutil.copy(extension, package / "airfreight")
     return package
@@ -101,4 +101,4 @@ def bindings() -> None:
     options = ["-DAIRFREIGHT_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
     with locked("debug"):
         run(["cmake", "--preset", "debug", *options], quiet=True)
-        compile_folder(BUILD / "debug", "_core", "_json")
+        compile_folder(BUILD / "debug", "_core", "_json", "_policy")

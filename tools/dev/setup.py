@@ -24,7 +24,7 @@ APT_GROUPS = {
     "build": (
         "g++", "make", "cmake", "ninja-build", "ccache", "pkgconf", "dpkg-dev", "python3-venv",
         "python3-dev", "libcurl4-openssl-dev", "libssl-dev", "libfmt-dev", "nlohmann-json3-dev",
-        "libpugixml-dev", "libexpected-dev", "openssl", "git",
+        "libpugixml-dev", "libexpected-dev", "libtomlplusplus-dev", "openssl", "git",
     ),
     "bench": ("nginx", "redis-server"),
     "demo": ("postgresql", "util-linux"),

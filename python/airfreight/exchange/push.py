@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from airfreight import runtime, task, values
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airfreight._core import Coordinate, Freight, Writer
+    from airfreight.config import Settings
     from airfreight.exchange.address import Address
     from airfreight.values import Codec, Form, NewSink, bundle
     from airfreight.values._describe import Told
 
 _T = TypeVar("_T")
+
+#: The settings under the rule that holds for the value that is being pushed.
+_decided: ContextVar[Settings | None] = ContextVar("airfreight_decided", default=None)
 
 _log = logging.getLogger("airfreight")
 # As the loggers of Airflow's operators, so that it writes to the task's own log in all releases.
@@ -46,6 +51,59 @@ _JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
 
 
 def pack(value: Any, address: Address) -> Any:
+    """As `_pack`, under the rule of the policy that holds for the value."""
+    if settings().policy is None:
+        return _pack(value, address)
+    token = _decided.set(_decide(value, address))
+    try:
+        return _pack(value, address)
+    finally:
+        _decided.reset(token)
+
+
+def _now() -> Settings:
+    """The settings that hold for the value at hand."""
+    return _decided.get() or settings()
+
+
+def _decide(value: Any, address: Address) -> Settings:
+    """The settings with what the first rule that matches says over them."""
+    current = settings()
+    if current.policy is None:
+        return current
+    with loading:
+        from airfreight import rules
+
+    codec = None if type(value) in _JSON_TYPES else values.for_value(value)
+    size: int | None = None
+    if current.policy.sized:
+        if codec is None:
+            text = json_.text_of(value)
+            size = None if text is None else text.size
+        else:
+            size = _size_of(value)
+    kind = "json" if codec is None else codec.TYPE
+    found = current.policy.find(
+        address.dag or "", address.task or "", address.key or "", kind, size
+    )
+    return rules.under(current, found)
+
+
+def _size_of(value: Any) -> int | None:
+    """Bytes of a value as its library tells at once; None where it does not."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        return memoryview(value).nbytes
+    size = getattr(value, "nbytes", None)  # numpy, pyarrow, pandas' Series
+    if type(size) is int:
+        return size
+    if (estimated := getattr(value, "estimated_size", None)) is not None:  # polars
+        return int(estimated())
+    if (usage := getattr(value, "memory_usage", None)) is not None:  # pandas' frames
+        return int(usage(deep=False).sum())
+    return None
+
+
+def _pack(value: Any, address: Address) -> Any:
     """Returns what the row is to hold for a value: the value itself, or a reference to it.
 
     Raises:
@@ -57,7 +115,7 @@ def pack(value: Any, address: Address) -> Any:
         return (
             serde.by_default(value) if not _looks_like_ours(value) else _pack_anyway(value, address)
         )
-    current = settings()
+    current = _now()
     if current.threshold < 0:
         return _pack_by_default(value, address)
 
@@ -201,21 +259,29 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
         TypeError: the value can't be kept exactly.
         Error: the store failed.
     """
-    codec, made, payload = _choose(value)
-    if payload is None:
-        return _write(codec, made, coordinate, address)
-    return put(payload, value, coordinate, address, _names(codec, payload.form))
+    token = _decided.set(_decide(value, address))
+    try:
+        codec, made, payload = _choose(value)
+        if payload is None:
+            return _write(codec, made, coordinate, address)
+        return put(payload, value, coordinate, address, _names(codec, payload.form))
+    finally:
+        _decided.reset(token)
 
 
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
     """Writes values at the same time; references as JSON text, or errors, in their order."""
     prepared = []
     for value, coordinate, address in items:
-        codec, made, payload = _choose(value)
-        if payload is None:
-            payload = _encode(codec, made, values.new_sink)
+        token = _decided.set(_decide(value, address))
+        try:
+            codec, made, payload = _choose(value)
+            if payload is None:
+                payload = _encode(codec, made, values.new_sink)
+            fields = (*_names(codec, payload.form), _told(payload, made))
+        finally:
+            _decided.reset(token)
         attempt = _attempt(address)
-        fields = (*_names(codec, payload.form), _told(payload, made))
         body: Any = payload.body
         prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
     core = runtime.freight()
@@ -316,7 +382,7 @@ def _names(codec: Codec, form: Form | None = None) -> tuple[str, str, str]:
 
 
 def _options() -> values.Options:
-    current = settings()
+    current = _now()
     return values.Options(
         compression=current.compression,
         format=current.format,

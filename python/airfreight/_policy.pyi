@@ -1,0 +1,10 @@
+"""The text of the policy. The extension's sources: python/bindings/policy."""
+
+from typing import Any
+
+def parse(
+    text: str, source: str, /
+) -> tuple[list[str], dict[str, tuple[str, dict[str, str]]], list[tuple[str, str]], Any, bool]: ...
+def find(
+    rules: Any, dag: str, task: str, key: str, type: str, size: int, /
+) -> tuple[str, int, dict[str, str]] | None: ...

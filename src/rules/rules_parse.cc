@@ -1,0 +1,321 @@
+#define TOML_EXCEPTIONS 0
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <sstream>
+
+#include "airfreight/rules.h"
+
+namespace airfreight {
+namespace {
+
+// A policy is written by hand; what is longer is no policy.
+constexpr size_t kMostBytes = size_t{1} << 20;
+
+constexpr std::array<std::string_view, 4> kMatchers = {"dag", "task", "key", "type"};
+constexpr std::array<std::string_view, 4> kTexts = {"compression", "describe", "format",
+                                                    "threshold"};
+
+struct Choice {
+  std::string_view name;
+  std::vector<std::string_view> right;
+};
+
+const std::vector<Choice>& Choices() {
+  static const std::vector<Choice> choices = {
+      {"compression", {"snappy", "zstd", "lz4", "none"}},
+      {"describe", {"full", "schema", "size"}},
+      {"format", {"parquet", "arrow"}},
+  };
+  return choices;
+}
+
+std::string Shown(std::string_view text) {
+  std::string shown = "'";
+  for (const char c : text.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
+  return shown + "'";
+}
+
+std::string Joined(const std::vector<std::string_view>& words) {
+  std::string all;
+  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
+  return all;
+}
+
+int LineOf(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
+
+// Bytes: a whole number, or one with a unit, of which the decimal ones are there too.
+std::optional<uint64_t> ParseSize(std::string_view text) {
+  constexpr uint64_t kKilo = 1000;
+  constexpr uint64_t kKibi = 1024;
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  uint64_t factor = 1;
+  if (!unit.empty() && unit != "B") {
+    const size_t power = std::string_view("KMGT").find(unit.front());
+    const bool binary = unit.size() == 3 && unit.substr(1) == "iB";
+    if (power == std::string_view::npos || (!binary && unit.substr(1) != "B")) return std::nullopt;
+    for (size_t i = 0; i <= power; ++i) factor *= binary ? kKibi : kKilo;
+  }
+  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
+  if (number > kMost / factor) return std::nullopt;
+  return number * factor;
+}
+
+class Reader {
+ public:
+  Reader(std::string_view source, std::vector<std::string>* problems)
+      : source_(source), problems_(*problems) {}
+
+  Rules Read(const toml::table& root) {
+    for (const auto& [key, node] : root) {
+      if (key == "stores") {
+        ReadStores(node);
+      } else if (key == "aliases") {
+        ReadAliases(node);
+      } else if (key == "rules") {
+        ReadRules(node);
+      } else {
+        Refuse(LineOf(node), Shown(key.str()) + " is not known; known are stores, aliases, rules");
+      }
+    }
+    if (problems_.empty()) CheckTogether();
+    return std::move(found_);
+  }
+
+ private:
+  void Refuse(int line, std::string_view what) {
+    std::ostringstream text;
+    text << source_ << ", line " << line << ": " << what;
+    problems_.push_back(text.str());
+  }
+  void Refuse(const Rule& rule, int line, std::string_view what) {
+    Refuse(line, "rule " + Shown(rule.name) + ": " + std::string(what));
+  }
+
+  // A text, a number or a boolean, as the settings of Airflow have it.
+  static std::optional<std::string> TextOf(const toml::node& node) {
+    if (const auto text = node.value_exact<std::string>()) return text;
+    if (const auto number = node.value_exact<int64_t>()) return std::to_string(*number);
+    if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
+    return std::nullopt;
+  }
+
+  void ReadStores(const toml::node& node) {
+    const toml::table* const stores = node.as_table();
+    if (stores == nullptr) return Refuse(LineOf(node), "stores are tables: [stores.eu]");
+    for (const auto& [name, entry] : *stores) {
+      const toml::table* const table = entry.as_table();
+      if (table == nullptr) {
+        Refuse(LineOf(entry), "a store is a table: [stores.eu]");
+        continue;
+      }
+      Rules::Store store;
+      for (const auto& [key, value] : *table) {
+        const auto text = TextOf(value);
+        if (!text) {
+          Refuse(LineOf(value), "store " + Shown(name.str()) + ": " + Shown(key.str()) +
+                                    " is no text, number or boolean");
+        } else if (key == "uri") {
+          store.uri = *text;
+        } else {
+          store.settings[std::string(key.str())] = *text;
+        }
+      }
+      if (store.uri.empty()) {
+        Refuse(LineOf(entry),
+               "store " + Shown(name.str()) + " has no uri. Example: uri = \"s3://bucket/xcom\"");
+      }
+      found_.stores[std::string(name.str())] = std::move(store);
+    }
+  }
+
+  void ReadAliases(const toml::node& node) {
+    const toml::table* const aliases = node.as_table();
+    if (aliases == nullptr) return Refuse(LineOf(node), "aliases are a table: [aliases]");
+    for (const auto& [from, value] : *aliases) {
+      if (const auto to = value.value_exact<std::string>()) {
+        found_.aliases.emplace_back(from.str(), *to);
+      } else {
+        Refuse(LineOf(value),
+               "an alias leads from text to text. Example: \"s3://old/xcom\" = \"s3://new/xcom\"");
+      }
+    }
+  }
+
+  void ReadRules(const toml::node& node) {
+    const toml::array* const rules = node.as_array();
+    if (rules == nullptr) return Refuse(LineOf(node), "rules are a list of tables: [[rules]]");
+    for (const toml::node& entry : *rules) {
+      const toml::table* const table = entry.as_table();
+      if (table == nullptr) {
+        Refuse(LineOf(entry), "a rule is a table: [[rules]]");
+        continue;
+      }
+      Rule rule;
+      rule.line = LineOf(entry);
+      rule.name = "#" + std::to_string(found_.rules.size() + 1);
+      if (const toml::node* name = table->get("name"); name != nullptr) {
+        const auto text = name->value_exact<std::string>();
+        if (text && !text->empty()) {
+          rule.name = *text;
+        } else {
+          Refuse(rule, LineOf(*name), "name is no text");
+        }
+      }
+      for (const auto& [key, value] : *table) {
+        if (key != "name") ReadEntry(key.str(), value, &rule);
+      }
+      found_.rules.push_back(std::move(rule));
+    }
+  }
+
+  void ReadEntry(std::string_view key, const toml::node& node, Rule* rule) {
+    const int line = LineOf(node);
+    if (std::find(kMatchers.begin(), kMatchers.end(), key) != kMatchers.end()) {
+      return ReadPatterns(key, node, rule);
+    }
+    const auto text = TextOf(node);
+    if (key == "min_size" || key == "below_size") {
+      (key == "min_size" ? rule->min_size : rule->below_size) = SizeOf(key, text, line, *rule);
+      return;
+    }
+    if (key == "preview_rows") {
+      const auto rows = node.value_exact<int64_t>();
+      if (!rows || *rows < 0 || *rows > 100) {
+        return Refuse(*rule, line, "preview_rows is a whole number from 0 to 100");
+      }
+    } else if (std::find(kTexts.begin(), kTexts.end(), key) == kTexts.end()) {
+      return Refuse(*rule, line,
+                    Shown(key) +
+                        " is not known; known are name, the matchers dag, task, key, type, "
+                        "min_size and below_size, and the settings compression, describe, format, "
+                        "preview_rows and threshold");
+    }
+    rule->lines[std::string(key)] = line;
+    std::string& value = rule->values[std::string(key)];
+    if (key == "threshold" && text != "-1") {
+      if (const auto size = SizeOf(key, text, line, *rule)) value = std::to_string(*size);
+      return;
+    }
+    if (!text || text->empty()) return Refuse(*rule, line, Shown(key) + " is no text");
+    value = *text;
+    for (const Choice& choice : Choices()) {
+      if (choice.name != key) continue;
+      if (std::find(choice.right.begin(), choice.right.end(), value) == choice.right.end()) {
+        Refuse(
+            *rule, line,
+            std::string(key) + " is " + Shown(value) + "; right is one of " + Joined(choice.right));
+      }
+    }
+  }
+
+  std::optional<uint64_t> SizeOf(std::string_view key, const std::optional<std::string>& text,
+                                 int line, const Rule& rule) {
+    const auto size = text ? ParseSize(*text) : std::nullopt;
+    if (!size) {
+      Refuse(rule, line,
+             std::string(key) + " is no size. Example: " + std::string(key) + " = \"64MiB\"");
+    }
+    return size;
+  }
+
+  void ReadPatterns(std::string_view key, const toml::node& node, Rule* rule) {
+    Patterns patterns;
+    if (const auto one = node.value_exact<std::string>()) patterns.push_back(*one);
+    if (const toml::array* const list = node.as_array()) {
+      for (const toml::node& item : *list) {
+        if (const auto one = item.value_exact<std::string>()) {
+          patterns.push_back(*one);
+        } else {
+          return Refuse(*rule, LineOf(item), std::string(key) + " has a pattern that is no text");
+        }
+      }
+    }
+    if (patterns.empty()) {
+      return Refuse(*rule, LineOf(node),
+                    std::string(key) + " is a pattern or a list of some. Example: " +
+                        std::string(key) + " = \"sales_*\"");
+    }
+    rule->matchers[std::string(key)] = std::move(patterns);
+  }
+
+  // Whether `wide` matches whatever `narrow` does, as far as their texts tell: a pattern covers
+  // another that it matches as a text, since `*` and `?` in that stand for what it takes too.
+  static bool Covers(const Rule& wide, const Rule& narrow) {
+    for (const auto& [name, patterns] : wide.matchers) {
+      const auto other = narrow.matchers.find(name);
+      if (other == narrow.matchers.end()) return false;
+      for (const std::string& pattern : other->second) {
+        if (std::none_of(patterns.begin(), patterns.end(), [&](const std::string& one) {
+              // A `?` of the wide one takes one byte, a `*` of the narrow one any run of them.
+              return one == pattern ||
+                     (one.find('?') == std::string::npos && Matches(one, pattern));
+            })) {
+          return false;
+        }
+      }
+    }
+    if (wide.min_size && (!narrow.min_size || *narrow.min_size < *wide.min_size)) return false;
+    if (wide.below_size && (!narrow.below_size || *narrow.below_size > *wide.below_size)) {
+      return false;
+    }
+    // Both bounds may come from a rule that has one: an unknown size matches the narrow one only.
+    return !(wide.min_size || wide.below_size) || narrow.min_size || narrow.below_size;
+  }
+
+  void CheckTogether() {
+    const auto& rules = found_.rules;
+    for (size_t i = 0; i < rules.size(); ++i) {
+      const Rule& rule = rules[i];
+      if (rule.min_size && rule.below_size && *rule.min_size >= *rule.below_size) {
+        Refuse(rule, rule.line,
+               "it can never match: no size is at least min_size and below "
+               "below_size");
+      }
+      for (size_t j = 0; j < i; ++j) {
+        if (rules[j].name == rule.name) {
+          Refuse(rule, rule.line,
+                 "another rule has this name, on line " + std::to_string(rules[j].line));
+        }
+        if (Covers(rules[j], rule)) {
+          Refuse(rule, rule.line,
+                 "it can never match: rule " + Shown(rules[j].name) + " on line " +
+                     std::to_string(rules[j].line) + " comes first and matches all that it does");
+          break;
+        }
+      }
+    }
+  }
+
+  const std::string source_;
+  std::vector<std::string>& problems_;
+  Rules found_;
+};
+
+}  // namespace
+
+Rules ParseRules(std::string_view text, std::string_view source,
+                 std::vector<std::string>* problems) {
+  if (text.size() > kMostBytes) {
+    problems->push_back(std::string(source) + " has more than 1 MiB: that is no policy");
+    return {};
+  }
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    std::ostringstream what;
+    what << source << ", line " << parsed.error().source().begin.line
+         << ": it is not TOML: " << parsed.error().description();
+    problems->push_back(what.str());
+    return {};
+  }
+  return Reader(source, problems).Read(parsed.table());
+}
+
+}  // namespace airfreight
