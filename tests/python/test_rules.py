@@ -142,3 +142,24 @@ def test_sizes_are_those_known_before_encoding(pack: Callable[..., Any]) -> None
     assert pack(policy, pd.DataFrame({"a": [1]}))["uri"].endswith(".parquet")
     assert pack(policy, "x" * 1022)["_xcom_backend"] == "file"
     assert pack(policy, "x" * 1021) == "x" * 1021
+
+
+def test_the_command_explains_and_checks(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from airfreight.cli import main
+
+    monkeypatch.setenv("AIRFLOW__AIRFREIGHT__POLICY", SALES)
+    config.forget()
+    asked = ["policy", "explain", "--dag", "d", "--task", "t", "--type", "pandas.DataFrame"]
+    assert main([*asked, "--size", "3GiB"]) == 0
+    told = capsys.readouterr().out
+    assert "rule 'tables', line 6" in told
+    assert "format = arrow  (rule 'tables')" in told
+    assert "compression = snappy  ([airfreight] compression)" in told
+    assert main(["policy", "check"]) == 0
+    monkeypatch.setenv("AIRFLOW__AIRFREIGHT__POLICY", "a = ")
+    config.forget()
+    assert main(["policy", "check"]) == 1
+    assert "line 1: it is not TOML" in capsys.readouterr().out
+    config.forget()
