@@ -118,6 +118,16 @@ KINDS = (OURS, OURS_SIGNED, OBSTORE, OBSTORE_MULTIPART, BOTO3, S3TRANSFER, PYARR
 
 # Of the suite `stores`: ours first, then the user's other choices.
 STORES = {
+    "gs": (
+        Kind("airfreight gs", "airfreight_core", "airfreight", {"scheme": "gs"}),
+        Kind("gcsfs", "gcsfs_client", "gcsfs"),
+        Kind("google-cloud-storage", "google_client", "google-cloud-storage"),
+    ),
+    "az": (
+        Kind("airfreight az", "airfreight_core", "airfreight", {"scheme": "az"}),
+        Kind("adlfs", "adlfs_client", "adlfs", {"max_concurrency": 4}),
+        Kind("azure-storage-blob", "azure_client", "azure-storage-blob"),
+    ),
     "redis": (
         Kind("airfreight redis", "airfreight_core", "airfreight", {"scheme": "redis"}),
         Kind("redis-py", "redis_client", "redis"),

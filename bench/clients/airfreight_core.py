@@ -26,12 +26,24 @@ def _s3(server: Server) -> tuple[str, dict[str, str]]:
     }
 
 
+def _gs(server: Server) -> tuple[str, dict[str, str]]:
+    return f"gs://{BUCKET}/xcom", {"endpoint_url": server.endpoint, "anonymous": "true"}
+
+
+def _az(server: Server) -> tuple[str, dict[str, str]]:
+    return f"az://{BUCKET}/xcom", {
+        "account": server.access,
+        "account_key": server.secret,
+        "endpoint_url": server.endpoint,
+    }
+
+
 def _redis(server: Server) -> tuple[str, dict[str, str]]:
     return f"{server.endpoint}/0/xcom", {"username": server.access, "password": server.secret}
 
 
 #: By scheme: the URI and the settings of the store on a server.
-_PLACES = {"s3": _s3, "redis": _redis}
+_PLACES = {"s3": _s3, "gs": _gs, "az": _az, "redis": _redis}
 
 
 def _unless_failed(results: Sequence[Any]) -> list[Any]:

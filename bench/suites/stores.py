@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from bench.backends import Server
+from bench.backends import BUCKET, Server
 from bench.clients import STORES, Kind
 from bench.parent import BenchError, ClientWorker, RefusedError
 from bench.report import Bar, save, series, speed_bar, table
@@ -40,17 +41,36 @@ REDIS_CPU = 1.0
 Samples = dict[str, dict[str, list[dict[str, float]]]]  # By client, by verb.
 
 
-@contextlib.contextmanager
-def _redis() -> Iterator[Server]:
-    from tests.servers.redis import Redis
-
-    with Redis() as server:
-        yield Server(f"redis://127.0.0.1:{server.port}", server.user, server.password)
+def _of_gcs(server: Any) -> Server:
+    return Server(server.endpoint, "", "")
 
 
-SERVERS: dict[str, Callable[[], contextlib.AbstractContextManager[Server]]] = {
-    "redis": _redis,
+def _of_azurite(server: Any) -> Server:
+    return Server(server.endpoint, server.account, server.key)
+
+
+def _of_redis(server: Any) -> Server:
+    return Server(f"redis://127.0.0.1:{server.port}", server.user, server.password)
+
+
+#: Module under tests/servers, its class, what it is made with, and how a client reaches it.
+SERVERS: dict[str, tuple[str, str, dict[str, str], Callable[[Any], Server]]] = {
+    "gs": ("fake_gcs", "FakeGCS", {"bucket": BUCKET}, _of_gcs),
+    "az": ("azurite", "Azurite", {"container": BUCKET}, _of_azurite),
+    "redis": ("redis", "Redis", {}, _of_redis),
 }
+
+
+@contextlib.contextmanager
+def running(scheme: str) -> Iterator[Server]:
+    """A store's server; BenchError, which says how to get it, when it is not installed."""
+    module, name, arguments, reach = SERVERS[scheme]
+    try:
+        server = getattr(importlib.import_module(f"tests.servers.{module}"), name)(**arguments)
+        with server:
+            yield reach(server)
+    except FileNotFoundError as error:
+        raise BenchError(str(error)) from None
 
 
 def _measure(kinds: tuple[Kind, ...], server: Server, rounds: int) -> tuple[Samples, Any]:
@@ -128,7 +148,11 @@ def run(options: Options) -> list[Bar]:
     for scheme, kinds in STORES.items():
         if options.cases and scheme not in options.cases:
             continue
-        with SERVERS[scheme]() as server:
+        module = f"tests.servers.{SERVERS[scheme][0]}"
+        if importlib.util.find_spec(module) is None:
+            print(f"\n{scheme}: left out, as {module} is not there")
+            continue
+        with running(scheme) as server:
             samples, versions = _measure(kinds, server, min(options.rounds, MOST_ROUNDS))
         saved[scheme] = {"versions": versions, "samples": samples}
         _show(scheme, samples, versions)
