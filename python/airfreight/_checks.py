@@ -35,7 +35,11 @@ _KINDS = {"rediss": "redis", "abfs": "az", "abfss": "az", "wasb": "az", "wasbs":
 def kind(uri: str) -> str:
     """The kind of store that a URI names: what its settings and references call it."""
     scheme = uri.partition("://")[0]
-    return _KINDS.get(scheme, scheme)
+    return "fsspec" if scheme.startswith("fsspec+") else _KINDS.get(scheme, scheme)
+
+
+#: RFC 3986, 3.1.
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]*")
 
 
 def store_uri(uri: str) -> str:
@@ -43,13 +47,43 @@ def store_uri(uri: str) -> str:
     if holds_secret(uri):
         return "must not hold credentials: before the `@` stands the id of an Airflow connection"
     scheme, separator, rest = uri.partition("://")
-    if not separator or scheme not in ("s3", "file"):
-        return "must begin with s3:// or file://"
+    native = scheme in ("s3", "file")
+    if not separator or not (native or _is_python(scheme)):
+        return "must begin with s3://, file:// or fsspec+<protocol>://"
     if any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in uri):
         return "must not hold control characters, nor anything that is not UTF-8"
     if "?" in uri or "#" in uri:
         return "must not hold `?` or `#`: options are settings of their own"
+    if not native:
+        return _place_of_python(scheme, rest)
     return _directory(rest) if scheme == "file" else _bucket_and_prefix(rest)
+
+
+def is_directory(uri: str) -> bool:
+    """Whether a store is a directory of this machine."""
+    return uri.startswith(("file://", "fsspec+file://", "fsspec+local://"))
+
+
+def _is_python(scheme: str) -> bool:
+    if not _SCHEME.fullmatch(scheme) or scheme == "memory":
+        return False
+    from airfreight import stores  # Not for those that the core serves.
+
+    return stores.is_python(scheme)
+
+
+def _place_of_python(scheme: str, rest: str) -> str:
+    if scheme == "fsspec+memory":
+        return "must not be in the memory of a process, with which it ends"
+    authority, _, path = rest.partition("/")
+    connection, at, place = authority.rpartition("@")
+    if at and not connection:
+        return "has an `@` but no connection id before it"
+    if not place and not path.strip("/"):
+        return f"has no place after {scheme}://"
+    if len(path.encode()) > _MAX_DIRECTORY_BYTES:
+        return f"must have a path of at most {_MAX_DIRECTORY_BYTES} bytes"
+    return _parts(path.rstrip("/"))
 
 
 def _directory(path: str) -> str:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: What stands in references for ever, and in rules.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+#: The kinds of stores whose settings are options; a store of another package knows its own.
+_KINDS = {option.store for option in OPTIONS if option.store}
 #: The name of the store of `[airfreight] store`.
 _DEFAULT = "default"
 
@@ -62,14 +64,14 @@ def _of_store(
     found = []
     for setting, text in its_settings.items():
         option = options.get(setting)
-        if option is None:
+        if option is None and kind in _KINDS:
             found.append(_unknown(where, kind, setting, options))
-        elif problem := config.wrong(option, text):
+        elif option is not None and (problem := config.wrong(option, text)):
             # Not shown where it may hold what is a secret.
             shown = "it is not shown" if "@" in text else f"it was {text!r}"
             found.append(f"{where} {setting} {problem}; {shown}. Example: {option.example}")
     shared = shared or config.boolean(its_settings.get("shared", "false"))
-    if kind == "file" and not shared and (remote := config.distributed(executor)):
+    if _checks.is_directory(uri) and not shared and (remote := config.distributed(executor)):
         found.append(
             f"{where} uri must not be a directory under {remote}, whose tasks run on other "
             f"machines; it was {uri!r}. Set it to an object store, e.g. s3://bucket/xcom; if every "

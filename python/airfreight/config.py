@@ -275,7 +275,7 @@ def _store_problems(
 ) -> list[str]:
     if problem := _checks.store_uri(uri):
         return [_complaint(option, uri, problem)]
-    if uri.startswith("file://") and not shared and (remote := distributed(executor)):
+    if _checks.is_directory(uri) and not shared and (remote := distributed(executor)):
         was = f"it was {uri!r}" if explicit else f"it is not set, so that it would be {uri!r}"
         complaint = (
             f"[{SECTION}] {option.name} ({option.environment_name}) must not be a directory under "

@@ -32,7 +32,7 @@ class Option(NamedTuple):
         description: for `airflow config list`.
         choices: the only values that are right; empty: any.
         minimum, maximum: smallest and largest right number.
-        store: "s3" or "file" when the option belongs to that kind of store; else "".
+        store: "s3", "file" or "fsspec" when the option belongs to that kind of store; else "".
     """
 
     name: str
@@ -71,7 +71,9 @@ def _option(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Option:
-    store = next((prefix for prefix in ("s3", "file") if name.startswith(f"{prefix}_")), "")
+    store = next(
+        (prefix for prefix in ("s3", "file", "fsspec") if name.startswith(f"{prefix}_")), ""
+    )
     return Option(name, kind, default, example, description, choices, minimum, maximum, store)
 
 
@@ -272,6 +274,14 @@ OPTIONS: tuple[Option, ...] = (
         "True",
         "True",
         "Whether a file:// store waits until the disk has each object before the row is written.",
+    ),
+    _option(
+        "fsspec_options",
+        "string",
+        None,
+        '{"timeout": 30}',
+        "Arguments for the file system of a store of fsspec+<protocol>://: a JSON object. Secrets "
+        "belong into an Airflow connection instead, whose extras may have an object of this name.",
     ),
     _option(
         "s3_endpoint_url",

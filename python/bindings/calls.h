@@ -17,6 +17,7 @@
 #include "airfreight/bytes.h"
 #include "airfreight/result.h"
 #include "airfreight/store.h"
+#include "interruption.h"
 
 namespace airfreight {
 
@@ -76,7 +77,7 @@ auto WithoutGil(Call call) {
   }
   bool raised = false;
   context.cancelled = [&raised, &limits] {
-    if (raised) return true;
+    if (raised || Interruption::IsThere()) return true;
     const nb::gil_scoped_acquire gil;
     raised = PyErr_CheckSignals() != 0;  // Runs handlers in the main thread only; 0 elsewhere.
     if (raised) return true;
@@ -94,6 +95,7 @@ auto WithoutGil(Call call) {
   }();
   // A transfer that ended well although a handler raised meanwhile: the exception still counts.
   if (raised) throw nb::python_error();
+  Interruption::RaiseIfThere();
   return ValueOrRaise(std::move(result));
 }
 

@@ -33,6 +33,7 @@
 #include "base/digest.h"
 #include "base/fork_local.h"
 #include "calls.h"
+#include "py_store.h"
 #include "streams.h"
 #include "values/parquet_footer.h"
 
@@ -245,7 +246,7 @@ class PyFreight {
     auto opened = std::make_unique<Opened>();
     std::vector<NamedStore> named;
     for (const auto& [name, uri, settings] : stores) {
-      auto store = OpenStore(uri, settings);
+      auto store = OpenAnyStore(uri, settings);
       if (!store) {
         opened->error = store.error();
         return opened;

@@ -56,6 +56,10 @@ class FreightOnStoreTest : public StoreTest {
     return page ? page->objects.size() : 0;
   }
   std::vector<std::string> Requests() { return counting_->Take(); }
+  // What a push takes where nothing newer lies; without conditions it looks first.
+  std::vector<std::string> OnePut() {
+    return Ordered() ? std::vector<std::string>{"PUT"} : std::vector<std::string>{"HEAD", "PUT"};
+  }
   bool Ordered() { return store().capabilities().conditional_put; }
 
   inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
@@ -73,7 +77,7 @@ TEST_P(FreightOnStoreTest, PushIsOnePutAndPullIsOneGet) {
   const auto reader = Process();
   const auto reference = Put(*writer, "value", 1, kNoon);
   ASSERT_TRUE(IsOk(reference));
-  EXPECT_THAT(Requests(), ElementsAre("PUT"));
+  EXPECT_EQ(Requests(), OnePut());
   EXPECT_EQ(Get(*reader, *reference), "value");
   EXPECT_THAT(Requests(), ElementsAre("GET"));
 }
@@ -107,7 +111,7 @@ TEST_P(FreightOnStoreTest, ProcessThatWroteTheObjectReplacesItWithOnePut) {
   Requests();
   const auto second = Put(*freight, "second", 1, kNoon);
   ASSERT_TRUE(IsOk(second));
-  EXPECT_THAT(Requests(), ElementsAre("PUT"));
+  EXPECT_EQ(Requests(), OnePut());
   EXPECT_EQ(Get(*freight, *second), "second");
 }
 
@@ -155,7 +159,7 @@ TEST_P(FreightOnStoreTest, PushAfterAPurgeNeedsNoMoreThanOnePut) {
   EXPECT_EQ(Process()->Purge(*first, {}).value(), true);
   Requests();
   EXPECT_TRUE(IsOk(Put(*Process(), "second", 2, kNoon + kMinute)));
-  EXPECT_THAT(Requests(), ElementsAre("PUT"));
+  EXPECT_EQ(Requests(), OnePut());
 }
 
 TEST_P(FreightOnStoreTest, ObjectThatWasRemovedBehindItsWriterIsWrittenAgain) {

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -18,8 +19,16 @@ namespace airfreight::conformance {
 
 /// One store under test.
 struct Registration {
-  std::string name;  ///< Part of the tests' names.
+  std::string name;         ///< Part of the tests' names.
+  std::string scheme = {};  ///< Empty: as `name`.
+  bool directory = false;   ///< Its own path does not count towards the length of keys.
+  /// Opens an empty place by a unique name; the same one again by the same name. Empty: by URI.
+  std::function<Result<std::shared_ptr<ObjectStore>>(const std::string&)> open = {};
 };
+
+/// Stores to run against in place of all others: those that are written in Python
+/// (`python/bindings/conformance`), which a program adds before its tests begin.
+std::vector<Registration>& Guests();
 
 inline void PrintTo(const Registration& registration, std::ostream* out) {
   *out << registration.name;
@@ -55,6 +64,8 @@ class StoreTest : public testing::TestWithParam<Registration> {
   const std::shared_ptr<ObjectStore>& shared_store() const { return store_; }
 
  private:
+  Result<std::shared_ptr<ObjectStore>> Open(const std::string& uri) const;
+
   std::string uri_;
   StoreSettings settings_;
   std::string directory_;  // Of the file store, to be removed.

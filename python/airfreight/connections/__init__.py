@@ -29,7 +29,7 @@ __all__ = [
 
 #: Stores that need nobody's credentials: an `@` in their URIs is a letter as any other.
 _WITHOUT = ("file", "memory")
-#: The module of this package that reads the connections of a scheme.
+#: The module of this package that reads the connections of a kind of store; of all others `python`.
 _MODULES = {"s3": "aws"}
 
 
@@ -44,16 +44,20 @@ def split(uri: str) -> tuple[str, str]:
 
 
 def provider(scheme: str) -> Provider | None:
-    """What reads the connections of stores of a scheme; None where they have none."""
-    name = _MODULES.get(scheme)
-    if name is None:
+    """What reads the connections of a kind of store; None where it has none."""
+    if scheme in _WITHOUT:
         return None
+    name = _MODULES.get(scheme)
     with loading:
-        return cast("Provider", import_module(f"{__name__}.{name}"))
+        if name is not None:
+            return cast("Provider", import_module(f"{__name__}.{name}"))
+        from airfreight.connections.python import Reader
+
+        return Reader(scheme)
 
 
 def resolve(connection_id: str, scheme: str) -> Resolved:
-    """Asks Airflow for the connection that a store of this scheme names.
+    """Asks Airflow for the connection that a store of this kind names.
 
     Raises:
         ConfigError: there is none of that id, or it can't be used. Never other credentials instead.

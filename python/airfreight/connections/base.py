@@ -46,12 +46,12 @@ class Provider(Protocol):
     BARE: str
     CREDENTIALS: tuple[str, ...]
 
-    @staticmethod
-    def settings_of(connection_id: str, connection: Any, extra: dict[str, Any]) -> Resolved:
+    def settings_of(
+        self, connection_id: str, connection: Any, extra: dict[str, Any]
+    ) -> Resolved:
         """What a connection says. Raises ConfigError (`wrong`) when it can't be used."""
 
-    @staticmethod
-    def borrowed(settings: Mapping[str, str]) -> Resolved | None:
+    def borrowed(self, settings: Mapping[str, str]) -> Resolved | None:
         """What the service's own library finds where the core could not help itself.
 
         `settings` are the store's. None, logged, when it finds nothing either.
