@@ -54,8 +54,7 @@ std::string TextOf(nb::handle object) {
 bool IsTheTasks(nb::handle exception) {
   if (!PyObject_IsInstance(exception.ptr(), PyExc_Exception)) return true;
   const nb::object module = nb::getattr(exception.type(), "__module__", nb::str(""));
-  return nb::isinstance<nb::str>(module) &&
-         nb::cast<std::string>(module).starts_with("airflow.");
+  return nb::isinstance<nb::str>(module) && nb::cast<std::string>(module).starts_with("airflow.");
 }
 
 Error ErrorOf(nb::python_error& raised) {
@@ -69,7 +68,9 @@ Error ErrorOf(nb::python_error& raised) {
   }
   const std::string type = nb::cast<std::string>(nb::getattr(raised.type(), "__name__"));
   error.message = fmt::format("{}: {}", type, TextOf(exception));
-  const auto is = [&](PyObject* kind) { return PyErr_GivenExceptionMatches(exception.ptr(), kind); };
+  const auto is = [&](PyObject* kind) {
+    return PyErr_GivenExceptionMatches(exception.ptr(), kind);
+  };
   if (IsOf(exception, "airfreight.errors", "Error")) {
     error.code = CodeOf(nb::cast<std::string>(exception.attr("code")));
     error.message = nb::cast<std::string>(exception.attr("message"));
@@ -204,9 +205,8 @@ class PyStore final : public ObjectStore {
   Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
     const auto head = [&]() -> Result<ObjectInfo> {
       AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
-      return InPython(context, [&]() -> Result<ObjectInfo> {
-        return InfoOf(store_.attr("head")(key), key);
-      });
+      return InPython(
+          context, [&]() -> Result<ObjectInfo> { return InfoOf(store_.attr("head")(key), key); });
     };
     return Place(key, head());
   }
@@ -268,8 +268,8 @@ class PyStore final : public ObjectStore {
     Range range;
     uint64_t done = 0;
     do {
-      const uint64_t wanted = std::min(first ? range.length - done : options.length.value_or(kPiece),
-                                       kPiece);
+      const uint64_t wanted =
+          std::min(first ? range.length - done : options.length.value_or(kPiece), kPiece);
       Status read = InPython(context, [&]() -> Status {
         const nb::object answer =
             store_.attr("get")(key, first ? range.offset + done : options.offset, wanted);
@@ -358,8 +358,8 @@ void Interruption::RaiseIfThere() {
 Result<std::shared_ptr<ObjectStore>> WrapStore(nb::object store, const StoreSettings& settings) {
   RetryOptions retry;
   StoreSettings rest = settings;
-  AIRFREIGHT_ASSIGN_OR_RETURN(
-      const double seconds, TakeSeconds(rest, "store", "retry_timeout", retry.timeout.count()));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const double seconds,
+                              TakeSeconds(rest, "store", "retry_timeout", retry.timeout.count()));
   retry.timeout = std::chrono::duration<double>(seconds);
   return std::make_shared<RetryingStore>(std::make_shared<PyStore>(std::move(store)), retry);
 }

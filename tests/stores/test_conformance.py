@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.stores.program import STORES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_store_in_python_does_what_all_stores_do(kind: str) -> None:
     assert "AIRFREIGHT_CONFORMANCE" in os.environ, (
         "AIRFREIGHT_CONFORMANCE must be the folder of the extension _conformance, which "
-        "`./dev test python-stores` builds"
+        "`./dev test bindings` builds"
     )
     done = subprocess.run(
         [sys.executable, "-m", "tests.stores.program", kind],

@@ -94,11 +94,15 @@ def sanitizer_environment(package: Path) -> dict[str, str]:
     }
 
 
-def bindings() -> None:
-    """Compile the extensions as developers do: with warnings as errors, which no wheel is."""
+def bindings() -> Path:
+    """Compile the extensions as developers do: with warnings as errors, which no wheel is.
+
+    Returns their folder, where the conformance suite for stores in Python lies too.
+    """
     wheel()  # Leaves an environment that has nanobind.
     python = BUILD / "wheel-tools" / "bin" / "python"
     options = ["-DAIRFREIGHT_BUILD_PYTHON=ON", f"-DPython_EXECUTABLE={python}"]
     with locked("debug"):
         run(["cmake", "--preset", "debug", *options], quiet=True)
-        compile_folder(BUILD / "debug", "_core", "_json", "_policy")
+        compile_folder(BUILD / "debug", "_core", "_json", "_policy", "_conformance")
+    return BUILD / "debug" / "python" / "bindings"

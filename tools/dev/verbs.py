@@ -121,7 +121,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("core", lambda: _ctest("debug", second_server=True), after=base, compiles=True)
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version), after=with_wheel)
-    stages.stage("bindings", build.bindings, after=("wheel", "core"), compiles=True)
+    stages.stage("bindings", _bindings, after=("wheel", "core"), compiles=True)
     stages.stage("debootstrap", _debootstrap, after=with_wheel)
     # One Airflow at a time: it wants memory, and some of its ports are the same for all.
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -305,6 +305,16 @@ def _python_tests(version: str, *, soak: bool = False) -> None:
     run(
         [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python"],
         env=_server_env() | ({"AIRFREIGHT_SOAK": "1"} if soak else {}),
+    )
+
+
+def _bindings() -> None:
+    """The extensions compile without warnings, and stores in Python conform."""
+    folder = build.bindings()
+    venv = installing.airflow_venv(AIRFLOW_FULL[0], build.wheel())
+    run(
+        [venv / "bin" / "python", "-m", "pytest", "-q", "tests/stores"],
+        env={"AIRFREIGHT_CONFORMANCE": str(folder)},
     )
 
 

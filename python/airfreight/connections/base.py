@@ -46,9 +46,7 @@ class Provider(Protocol):
     BARE: str
     CREDENTIALS: tuple[str, ...]
 
-    def settings_of(
-        self, connection_id: str, connection: Any, extra: dict[str, Any]
-    ) -> Resolved:
+    def settings_of(self, connection_id: str, connection: Any, extra: dict[str, Any]) -> Resolved:
         """What a connection says. Raises ConfigError (`wrong`) when it can't be used."""
 
     def borrowed(self, settings: Mapping[str, str]) -> Resolved | None:

@@ -32,8 +32,9 @@ int Run(std::vector<std::string> arguments, const std::vector<Guest>& guests) {
   for (const auto& [name, scheme, directory, open] : guests) {
     // Never destroyed: gtest keeps its parameters until after the interpreter has ended.
     const auto* held = new nb::object(open);
-    conformance::Guests().push_back(
-        {name, scheme, directory, [held](const std::string& unique) { return Open(*held, unique); }});
+    conformance::Guests().push_back({name, scheme, directory, [held](const std::string& unique) {
+                                       return Open(*held, unique);
+                                     }});
   }
   std::vector<char*> pointers;
   for (std::string& argument : arguments) pointers.push_back(argument.data());
