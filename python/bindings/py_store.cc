@@ -239,7 +239,7 @@ class PyStore final : public ObjectStore {
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
                            const Context& context) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
-    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities_));
     const bool conditional = options.condition.kind != Condition::Kind::kNone;
     if (conditional && !capabilities_.conditional_put) return NoConditions();
     if (body.size() > capabilities_.max_put_bytes) {
