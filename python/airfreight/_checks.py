@@ -22,6 +22,11 @@ _ENDPOINT = re.compile(
 )
 
 
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\])(?::([0-9]+))?")
+#: An `int` of the core.
+_MAX_DATABASE = 2**31 - 1
+
+
 def holds_secret(text: str) -> bool:
     """Whether a text may be `s3://key:secret@bucket`; a secret key may itself hold slashes."""
     rest = text.partition("://")[2] or text
@@ -47,16 +52,18 @@ def store_uri(uri: str) -> str:
     if holds_secret(uri):
         return "must not hold credentials: before the `@` stands the id of an Airflow connection"
     scheme, separator, rest = uri.partition("://")
-    native = scheme in ("s3", "file")
+    native = scheme in ("s3", "redis", "rediss", "file")
     if not separator or not (native or _is_python(scheme)):
-        return "must begin with s3://, file:// or fsspec+<protocol>://"
+        return "must begin with s3://, redis://, rediss://, file:// or fsspec+<protocol>://"
     if any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in uri):
         return "must not hold control characters, nor anything that is not UTF-8"
     if "?" in uri or "#" in uri:
         return "must not hold `?` or `#`: options are settings of their own"
     if not native:
         return _place_of_python(scheme, rest)
-    return _directory(rest) if scheme == "file" else _bucket_and_prefix(rest)
+    if scheme == "file":
+        return _directory(rest)
+    return _redis(rest) if scheme in ("redis", "rediss") else _bucket_and_prefix(rest)
 
 
 def is_directory(uri: str) -> bool:
@@ -95,6 +102,35 @@ def _directory(path: str) -> str:
     return _parts(directory[1:])
 
 
+def _redis(rest: str) -> str:
+    authority, _, path = rest.partition("/")
+    connection, at, address = authority.rpartition("@")
+    if at and not connection:
+        return "has an `@` but no connection id before it"
+    if fault := redis_address(address):
+        return fault
+    database, _, prefix = path.partition("/")
+    if not re.fullmatch(r"0|[1-9][0-9]*", database) or int(database) > _MAX_DATABASE:
+        return "must have the number of a database after the host: redis://host:6379/0/xcom"
+    return _prefix(prefix)
+
+
+def redis_address(text: str) -> str:
+    """Checks a host with a port, perhaps."""
+    match = _ADDRESS.fullmatch(text)
+    if match is None or (match[1] is not None and not 0 < int(match[1]) < 1 << 16):
+        return "must name a host, perhaps with a port from 1 to 65535: redis://host:6379/0/xcom"
+    return ""
+
+
+def redis_sentinels(text: str) -> str:
+    """Checks a list of addresses."""
+    words = text.replace(",", " ").split(" ")
+    if any(redis_address(word) for word in words if word):
+        return "must be hosts with their ports, separated by blanks or commas"
+    return ""
+
+
 def _bucket_and_prefix(rest: str) -> str:
     authority, _, prefix = rest.partition("/")
     connection, at, bucket = authority.rpartition("@")
@@ -106,6 +142,10 @@ def _bucket_and_prefix(rest: str) -> str:
         return f"must name a bucket of {_MIN_BUCKET} to {_MAX_BUCKET} characters"
     if bucket.endswith("--x-s3"):
         return "must not name a directory bucket (S3 Express), which is not supported"
+    return _prefix(prefix)
+
+
+def _prefix(prefix: str) -> str:
     prefix = prefix.rstrip("/")
     if len(prefix.encode()) > _MAX_PREFIX_BYTES:
         return f"must have a prefix of at most {_MAX_PREFIX_BYTES} bytes"

@@ -30,7 +30,11 @@ _LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
 #: Where an `@` stands for a connection, and not for a password.
 _STORES = ("store", "read_also")
 #: What else than kind and range is asked of a text.
-_TEXTS = {"s3_endpoint_url": _checks.endpoint_url, "s3_region": _checks.region}
+_TEXTS = {
+    "s3_endpoint_url": _checks.endpoint_url,
+    "s3_region": _checks.region,
+    "redis_sentinels": _checks.redis_sentinels,
+}
 
 
 @dataclass(frozen=True)

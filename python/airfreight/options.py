@@ -13,6 +13,8 @@ ENVIRONMENT_PREFIX = "AIRFLOW__AIRFREIGHT__"
 #: The core counts in milliseconds, and waits for a week at most (`src/store/checks.cc`).
 _LEAST_SECONDS = 0.001
 _MOST_SECONDS = 7 * 24 * 3600
+#: A hundred years (`src/store/redis/options.cc`).
+_MOST_TTL = 100 * 366 * 24 * 3600
 #: Beyond, servers answer with 503 rather than with more bytes.
 _MOST_CONNECTIONS = 256
 #: More rows of a preview never fit a reference.
@@ -32,7 +34,8 @@ class Option(NamedTuple):
         description: for `airflow config list`.
         choices: the only values that are right; empty: any.
         minimum, maximum: smallest and largest right number.
-        store: "s3", "file" or "fsspec" when the option belongs to that kind of store; else "".
+        store: "s3", "redis", "file" or "fsspec" when the option belongs to that kind of store; else
+            "".
     """
 
     name: str
@@ -71,9 +74,7 @@ def _option(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Option:
-    store = next(
-        (prefix for prefix in ("s3", "file", "fsspec") if name.startswith(f"{prefix}_")), ""
-    )
+    store = next((p for p in ("s3", "redis", "file", "fsspec") if name.startswith(f"{p}_")), "")
     return Option(name, kind, default, example, description, choices, minimum, maximum, store)
 
 
@@ -83,8 +84,9 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "file://{AIRFLOW_HOME}/airfreight",
         "s3://bucket/xcom",
-        "Where values go: s3://bucket/prefix, s3://conn_id@bucket/prefix (credentials from that "
-        "Airflow connection) or file:///directory. The default, a directory, serves one "
+        "Where values go: s3://bucket/prefix or redis://host:port/db/prefix (rediss:// for TLS), "
+        "each with conn_id@ after the // where an Airflow connection has the credentials, or "
+        "file:///directory. The default, a directory, serves one "
         "machine only "
         "and is refused under Celery, Kubernetes and other distributed executors.",
     ),
@@ -419,6 +421,87 @@ OPTIONS: tuple[Option, ...] = (
         "Whether uploads carry a CRC-32C that the store checks: until it refuses one (auto), "
         "always, or never.",
         choices=("auto", "always", "never"),
+    ),
+    _option(
+        "redis_ttl",
+        "integer",
+        "0",
+        "604800",
+        "Seconds after which Redis drops a value that no rule gives a retention of its own. 0: "
+        "values stay until they are removed.",
+        minimum=0,
+        maximum=_MOST_TTL,
+    ),
+    _option(
+        "redis_ca_bundle",
+        "string",
+        None,
+        "/etc/ssl/certs/company-ca.pem",
+        "File of the certificate authorities that are trusted under rediss://. Default: "
+        "SSL_CERT_FILE or the system's.",
+    ),
+    _option(
+        "redis_verify",
+        "boolean",
+        "True",
+        "True",
+        "Whether the server's certificate is checked. Turn it off only to find out whether a "
+        "certificate is what is wrong.",
+    ),
+    _option(
+        "redis_check_hostname",
+        "boolean",
+        "True",
+        "False",
+        "Whether the name in the server's certificate has to be the host's.",
+    ),
+    _option(
+        "redis_certfile",
+        "string",
+        None,
+        "/etc/ssl/airflow.pem",
+        "File of this client's certificate, for servers that ask for one (tls-auth-clients).",
+    ),
+    _option(
+        "redis_keyfile",
+        "string",
+        None,
+        "/etc/ssl/private/airflow.key",
+        "File of the key to redis_certfile. Default: it is in that file, too.",
+    ),
+    _option(
+        "redis_sentinels",
+        "string",
+        None,
+        "sentinel-1:26379, sentinel-2:26379",
+        "Sentinels that are asked where the master is, separated by blanks or commas. The host in "
+        "the store's URI is then the master's name: redis://mymaster/0/xcom.",
+    ),
+    _option(
+        "redis_sentinel_master",
+        "string",
+        None,
+        "mymaster",
+        "Name of the master that the Sentinels are asked for. Default: the host in the store's "
+        "URI.",
+    ),
+    _option(
+        "redis_connect_timeout",
+        "number",
+        "10",
+        "10",
+        "Seconds that connecting may take before the next try.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
+    ),
+    _option(
+        "redis_idle_timeout",
+        "number",
+        "60",
+        "60",
+        "Seconds without a single byte moved after which a command is given up.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
 )
 

@@ -128,13 +128,13 @@ def test_the_documented_defaults_are_what_the_core_is_given(
     def freight(stores: Any, **_: Any) -> None:
         given.update((uri.partition(":")[0], settings) for _, uri, settings in stores)
 
-    box.set(read_also="s3://bucket/x", file_fsync=None)
+    box.set(read_also="s3://bucket/x redis://host/0", file_fsync=None)
     monkeypatch.setattr(runtime, "_load", lambda: SimpleNamespace(Freight=freight))
     runtime.freight()
     for option in OPTIONS:
         if option.store and option.default is not None:
             assert given[option.store].pop(option.setting) == option.default
-    assert given == {"file": {}, "s3": {}}
+    assert given == {"file": {}, "s3": {}, "redis": {}}
 
 
 def test_the_core_takes_every_store_setting(box: Box) -> None:
@@ -146,7 +146,9 @@ def test_the_core_takes_every_store_setting(box: Box) -> None:
     s3.pop("ca_bundle")
     s3.pop("profile")
     file = {o.setting: o.example.lower() for o in OPTIONS if o.store == "file"}
-    _core.Freight([("default", "s3://bucket/x", s3), ("also", "file:///tmp/x", file)])
+    redis = {o.setting: o.example for o in OPTIONS if o.store == "redis"}
+    stores = [("default", "s3://bucket/x", s3), ("also", "file:///tmp/x", file)]
+    _core.Freight([*stores, ("cache", "redis://host/0", redis)])
 
 
 # Right and wrong texts of everything that the core has rules for too.
@@ -174,6 +176,28 @@ SAME: dict[str, list[str]] = {
         "s3://" + "b" * 256,
         "s3://bück",
         "s3://name--usw2-az1--x-s3",
+        "redis://host/0",
+        "redis://host:6379/0/xcom",
+        "rediss://my_conn@host.example.com:6380/15/a/b/",
+        "redis://[::1]:6379/0",
+        "redis://[host]/0",
+        "redis://host",
+        "redis://host/xcom",
+        "redis://host/01",
+        "redis://host/2147483647",
+        "redis://host/2147483648",
+        "redis://host:0/0",
+        "redis://host:65535/0",
+        "redis://host:65536/0",
+        "redis://host:99999999999/0",
+        "redis://ho st/0",
+        "redis:///0",
+        "redis://@host/0",
+        "redis://:topsecret@host:6379/0",
+        "redis://user:secret@host:6379/0",
+        "redis://host/0/a//b",
+        "redis://host/0//",
+        "redis://host/0/" + "p" * 151,
         "s3://bucket/a\x7fb",
         "s3://bucket/a\tb",
         "S3://bucket/x",
@@ -228,6 +252,8 @@ SAME: dict[str, list[str]] = {
     "s3_idle_timeout": ["nan", "0x10", "ten", "1.", ".5", "-1", "1e", "e1", "1 0"],
     "s3_verify": ["TRUE", "t", "on", "0", "2", "wrong"],
     "file_fsync": ["no", "nope"],
+    "redis_ttl": ["0", "60", "-1", "1d", "1.5", "3162240000", "3162240001"],
+    "redis_sentinels": ["a:1, b", "a:1 b:2", "[::1]:7", "a:x", "a:0", ", ,", "a;b"],
 }
 
 
@@ -236,7 +262,8 @@ def test_the_check_at_import_refuses_what_the_core_refuses(name: str, text: str)
     from airfreight import _core
 
     option = next(option for option in OPTIONS if option.name == name)
-    uri = {"": text, "file": "file:///x", "s3": "s3://bucket"}[option.store]
+    places = {"": text, "file": "file:///x", "s3": "s3://bucket", "redis": "redis://host/0"}
+    uri = places[option.store]
     given = {} if name == "store" else {option.setting: text}
     try:
         _core.Freight([("default", uri, given)])

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _START_SECONDS = 30.0
 _START_ATTEMPTS = 5
-# What the user of the tests may do: what docs/credentials.md says that Airfreight needs, and the
+# What the user of the tests may do: what docs/redis.md says that Airfreight needs, and the
 # commands by which the tests look at what it did.
 _USER = "freight"
 NEEDED = (

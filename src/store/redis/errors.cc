@@ -35,7 +35,7 @@ constexpr Meaning kMeanings[] = {
     {"WRONGPASS", ErrorCode::kDenied, false,
      "the login or the password of the Airflow connection is wrong, or that user is off"},
     {"NOPERM", ErrorCode::kDenied, false,
-     "the user may not do this: it needs the commands and keys that docs/credentials.md lists"},
+     "the user may not do this: it needs the commands and keys that docs/redis.md lists"},
     {"DENIED", ErrorCode::kDenied, false,
      "the server is in protected mode, which lets in only its own machine: give it a password"},
     {"OOM", ErrorCode::kTooLarge, false,

@@ -23,7 +23,7 @@ TEST(RedisErrorsTest, EachReplyIsWhatItMeansAndSaysWhatToDo) {
       {"WRONGPASS invalid username-password pair or user is disabled.", ErrorCode::kDenied, false,
        "password"},
       {"NOPERM this user has no permissions to run the 'set' command", ErrorCode::kDenied, false,
-       "docs/credentials.md"},
+       "docs/redis.md"},
       {"DENIED Redis is running in protected mode", ErrorCode::kDenied, false, "protected mode"},
       {"OOM command not allowed when used memory > 'maxmemory'.", ErrorCode::kTooLarge, false,
        "maxmemory"},

@@ -101,7 +101,7 @@ Result<std::string> PrintHead(const ObjectHead& head) {
 std::optional<ObjectHead> ParseHeadLine(std::string_view text) {
   if (!text.starts_with(kMagic)) return std::nullopt;
   const size_t end = text.find('\n');
-  if (end == std::string_view::npos || end >= kHeadLineProbe) return std::nullopt;
+  if (end >= kHeadLineProbe) return std::nullopt;  // Also where there is none.
   std::string_view line = text.substr(0, end);
   line.remove_prefix(kMagic.size());
   ObjectHead head;
