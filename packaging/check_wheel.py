@@ -19,7 +19,16 @@ from pathlib import Path
 
 # What is linked into the extension, as the root CMakeLists.txt has it. A library without its
 # licence text would be a breach. That they are static shows in what the extension needs.
-LINKED = ("curl", "openssl", "fmt", "pugixml", "nlohmann-json", "tl-expected", "tomlplusplus", "nanobind")
+LINKED = (
+    "curl",
+    "openssl",
+    "fmt",
+    "pugixml",
+    "nlohmann-json",
+    "tl-expected",
+    "tomlplusplus",
+    "nanobind",
+)
 
 # What a manylinux machine has, and nothing beyond it. libstdc++ and libgcc are shared with
 # nanobind's backend.

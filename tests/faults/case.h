@@ -104,8 +104,8 @@ struct Action {
   bool abandon = false;  ///< A stream or upload is given up in place of finished.
   /// A stream is given up once the server has seen so many requests.
   std::optional<size_t> abandon_after;
-  int process = 1;           ///< Each number has its own store, connections and Freight.
-  std::optional<size_t> of;  ///< Which push a pull or purge is about, from 0; absent: the last.
+  int process = 1;             ///< Each number has its own store, connections and Freight.
+  std::optional<size_t> of;    ///< Which push a pull or purge is about, from 0; absent: the last.
   std::string encryption_key;  ///< Of a put or an upload.
   int64_t attempt = 1;
   int64_t minute = 0;  ///< At which the attempt started.

@@ -37,8 +37,8 @@ struct RefreshWindow {
 /// 15 and 5 minutes of an hour; the same shares of a life that is shorter, so that a session of a
 /// minute is not asked for anew with each request. `lifetime` in seconds.
 inline RefreshWindow RefreshWindowOf(int64_t lifetime) {
-  constexpr int64_t kMaxAdvisory = 15 * 60;
-  constexpr int64_t kMaxMandatory = 5 * 60;
+  constexpr int64_t kMaxAdvisory = int64_t{15} * 60;
+  constexpr int64_t kMaxMandatory = int64_t{5} * 60;
   return {std::min(kMaxAdvisory, lifetime / 4), std::min(kMaxMandatory, lifetime / 12)};
 }
 
@@ -101,7 +101,7 @@ class Refreshing {
   // slow down every request while the service is away.
   static constexpr int64_t kNextAdvisory = 60;
   // Of keys that had ended when they came.
-  static constexpr int64_t kAfterEnded = 5 * 60;
+  static constexpr int64_t kAfterEnded = int64_t{5} * 60;
   // Context promises a look at cancellation every 200 ms.
   static constexpr std::chrono::milliseconds kPollInterval{100};
 

@@ -76,7 +76,7 @@ TEST(RedisLayoutTest, ChunksOfAValueAreFewAndFitTheirAllocation) {
 
 TEST(RedisLayoutTest, RunsGrowWhileSizesAreEqual) {
   std::vector<ChunkRun> runs;
-  for (const uint64_t size : {8, 8, 8, 5, 8}) AppendChunk(runs, size);
+  for (const uint64_t size : {8u, 8u, 8u, 5u, 8u}) AppendChunk(runs, size);
   EXPECT_EQ(runs, (std::vector<ChunkRun>{{3, 8}, {1, 5}, {1, 8}}));
 }
 
