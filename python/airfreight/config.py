@@ -200,8 +200,8 @@ def _parse(
     problems += _encryption_problems(values)
     policy = None
     if "policy" in values or "policy_file" in values:
-        with loading:
-            from airfreight import _stores, rules
+        # Without `loading`: the first time is while Airflow is imported, see there.
+        from airfreight import _stores, rules
 
         policy, wrong_rules = rules.read(values)
         problems += wrong_rules

@@ -350,7 +350,8 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
 def _load() -> _Core:
     try:
         with loading:
-            from airfreight import _core
+            # The core asks the second one which stores are written in Python.
+            from airfreight import _core, stores  # noqa: F401
     except ImportError as error:
         raise ImportError(
             f"Airfreight's native core can't be loaded in this environment: {error}. Install "
