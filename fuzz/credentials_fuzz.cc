@@ -14,7 +14,8 @@
 
 namespace {
 
-using namespace airfreight::s3;  // NOLINT(google-build-using-namespace): one room, one file.
+using namespace airfreight;      // NOLINT(google-build-using-namespace): one room, one file.
+using namespace airfreight::s3;  // NOLINT(google-build-using-namespace)
 
 constexpr size_t kMaxMessage = 4096;
 // Long enough that it is in no message of ours by accident.

@@ -84,7 +84,8 @@ def test_what_lies_behind_an_alias_is_not_removed(
     configure(monkeypatch, {}, [ALIAS])
     exchange.purge(copied)
     assert len(pull(box, copied)) == 10
-    assert not caplog.records
+    # (Airflow 2 tells of each connection that it looks up.)
+    assert not [record for record in caplog.records if "airfreight" in record.name]
 
 
 def test_a_rerun_replaces_the_copy(
