@@ -11,7 +11,6 @@
 #include <sstream>
 
 #include "airfreight/rules.h"
-#include "base/utf8.h"
 
 namespace airfreight {
 namespace {
@@ -70,6 +69,14 @@ std::optional<uint64_t> ParseSize(std::string_view text) {
   constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
   if (number > kMost / factor) return std::nullopt;
   return number * factor;
+}
+
+// The line of the first byte beyond ASCII; 0 when there is none.
+int LineOfStray(std::string_view text) {
+  const auto stray = std::find_if(text.begin(), text.end(),
+                                  [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  if (stray == text.end()) return 0;
+  return static_cast<int>(std::count(text.begin(), stray, '\n')) + 1;
 }
 
 class Reader {
@@ -311,9 +318,10 @@ Rules ParseRules(std::string_view text, std::string_view source,
     problems->push_back(std::string(source) + " has more than 1 MiB: that is no policy");
     return {};
   }
-  // The parser takes it for granted in keys, which is undefined behaviour where it is not so.
-  if (!IsUtf8(text)) {
-    problems->push_back(std::string(source) + " is not UTF-8, which TOML is always");
+  // toml++ 3.3 is undefined behaviour for some letters beyond ASCII, and where text is not UTF-8.
+  if (const int line = LineOfStray(text); line > 0) {
+    problems->push_back(std::string(source) + ", line " + std::to_string(line) +
+                        ": a character beyond ASCII; write it as \\uXXXX, in double quotes");
     return {};
   }
   const toml::parse_result parsed = toml::parse(text);
