@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from airfreight import _checks, config
-from airfreight.options import OPTIONS
+from airfreight._settings_table import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

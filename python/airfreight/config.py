@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from airfreight import _airflow, _checks
 from airfreight._imports import loading
-from airfreight.options import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
+from airfreight._settings_table import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

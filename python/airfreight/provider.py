@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from airfreight.options import OPTIONS, SECTION
+from airfreight._settings_table import OPTIONS, SECTION
 
 # The kinds of the parser, in the words of Airflow's provider_info.schema.json.
 _KINDS = {"string": "string", "integer": "integer", "number": "float", "boolean": "boolean"}

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from airfreight import _checks, _threads, connections
 from airfreight._imports import loading
+from airfreight._settings_table import OPTIONS
 from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, InvalidError
-from airfreight.options import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping

@@ -11,7 +11,7 @@ import pytest
 
 import airfreight
 from airfreight import connections, runtime
-from airfreight.options import OPTIONS
+from airfreight._settings_table import OPTIONS
 
 if TYPE_CHECKING:
     from tests.python.conftest import Box

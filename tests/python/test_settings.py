@@ -15,7 +15,7 @@ import pytest
 
 import airfreight
 from airfreight import _airflow, config, exchange, runtime
-from airfreight.options import OPTIONS
+from airfreight._settings_table import OPTIONS
 from airfreight.provider import get_provider_info
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ _HEAD = """\
 # Settings
 
 Section `[airfreight]` of `airflow.cfg`; each also as the environment variable that is named with
-it. `airflow config list` shows them. This page is made from `python/airfreight/options.py` by
-`./dev docs`.
+it. `airflow config list` shows them. This page is made from
+`python/airfreight/_settings_table.py` by `./dev docs`.
 
 A wrong setting is an ERROR line in the log of every process that imports Airflow, and a
 `ConfigError` at first use; both name the setting, what it was, and a right one. A name that is not
@@ -26,10 +26,10 @@ a setting is a warning with the nearest one that is.
 """
 
 
-def _options() -> ModuleType:
-    """`airfreight.options` by its path: importing the package would want it installed."""
-    path = ROOT / "python" / "airfreight" / "options.py"
-    spec = importlib.util.spec_from_file_location("airfreight_options", path)
+def _table() -> ModuleType:
+    """The table of settings by its path: importing the package would want it installed."""
+    path = ROOT / "python" / "airfreight" / "_settings_table.py"
+    spec = importlib.util.spec_from_file_location("airfreight_settings_table", path)
     if spec is None or spec.loader is None:
         raise DevError(f"cannot read {path}")
     module = importlib.util.module_from_spec(spec)
@@ -41,7 +41,7 @@ def _options() -> ModuleType:
 def settings_page() -> str:
     """The text of docs/settings.md."""
     parts = [_HEAD]
-    for option in _options().OPTIONS:
+    for option in _table().OPTIONS:
         lines = [f"## `{option.name}`", "", option.description, ""]
         lines.append(f"- variable: `{option.environment_name}`")
         if option.choices:

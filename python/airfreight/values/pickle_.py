@@ -11,9 +11,9 @@ import pickle
 from typing import TYPE_CHECKING, Any
 
 from airfreight import values
+from airfreight._settings_table import BY_NAME, SECTION
 from airfreight.config import settings
 from airfreight.errors import Error, UnsupportedError
-from airfreight.options import BY_NAME, SECTION
 from airfreight.values import DEFAULTS, Payload, class_name, human_bytes
 
 if TYPE_CHECKING:
