@@ -43,7 +43,8 @@ def difference(one: Any, other: Any, place: str = "value") -> str | None:
         return f"{place}: {_shown(one)} against {_shown(other)}"
     kind = type(one)
     if kind in _PLAIN:
-        if isinstance(one, datetime.timezone) and one.tzname(None) != other.tzname(None):
+        # (Whether it was given a name shows, if that is the one that it has without.)
+        if kind is datetime.timezone and repr(one) != repr(other):
             return _differ(one, other, place)
         if kind is uuid.UUID and one.is_safe is not other.is_safe:
             return f"{place}: {one.is_safe} against {other.is_safe}"
@@ -182,7 +183,9 @@ def zones(one: Any, other: Any, place: str) -> str | None:
         return None if same and name == other.zone else _differ(one, other, place)
     if type(one).__module__ == "pendulum.tz.timezone":  # Compared by identity.
         return difference(vars(one), vars(other), place)
-    return None if one == other else _differ(one, other, place)
+    # (To dateutil the names of its offsets are nothing.)
+    same = one == other and getattr(one, "_name", None) == getattr(other, "_name", None)
+    return None if same else _differ(one, other, place)
 
 
 _ABSENT = object()

@@ -10,6 +10,7 @@ import enum
 import fractions  # noqa: F401 (golden expressions)
 import importlib
 import importlib.resources
+import io
 import json
 import math
 import pathlib
@@ -812,6 +813,43 @@ def test_the_name_of_a_time_zone_may_be_any_text(box: Box, name: str) -> None:
     assert "\\u0000" not in json.dumps(box.fields(row))
     back = box.pull(stored(row))
     assert back[0].tzname(None) == back[1].tzname() == name
+
+
+@pytest.mark.parametrize("hours", [0, 1])
+def test_a_time_zone_that_was_given_the_name_that_it_has_anyway(box: Box, hours: int) -> None:
+    offset = datetime.timedelta(hours=hours)
+    for name in ((), (datetime.timezone(offset).tzname(None),)):
+        zone = datetime.timezone(offset, *name)
+        moments = [datetime.datetime(2026, 1, 1, tzinfo=zone), datetime.time(1, tzinfo=zone)]
+        back = box.through([zone, *moments])
+        zones = [back[0], *(moment.tzinfo for moment in back[1:])]
+        assert [repr(one) for one in zones] == [repr(zone)] * 3
+        index = pd.DatetimeIndex(["2026-01-01"]).tz_localize(zone)
+        assert repr(box.through(pd.DataFrame({"a": [1]}, index=index)).index.tz) == repr(zone)
+
+
+def test_zones_of_dateutil_are_kept_by_the_names_that_it_finds_them_by(box: Box) -> None:
+    tz = pytest.importorskip("dateutil.tz")
+    named = [tz.tzoffset("x", 3600), tz.tzoffset(None, datetime.timedelta(microseconds=-1))]
+    for zone in (tz.gettz("Europe/Berlin"), tz.tzutc(), *named):
+        moment = datetime.datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=zone)
+        frame = pd.DataFrame({"a": pd.date_range("2026", periods=3, tz=zone)})
+        cells = pd.DataFrame({"a": pd.Series([moment, None], dtype=object)})
+        for value in (moment, moment.timetz(), frame, frame.set_index("a"), frame.a[0], cells):
+            assert_same(value, box.through(value))
+    # What is another on the next machine, or a rule of its own.
+    data = importlib.resources.files("tzdata").joinpath("zoneinfo/Europe/Berlin").read_bytes()
+    others = [tz.tzfile(io.BytesIO(data), name) for name in ("Asia/Tokyo", "../secret", "")]
+    for zone in (tz.tzlocal(), tz.tzstr("EST5EDT4"), *others):
+        with pytest.raises(TypeError, match=r"dateutil.*not kept exactly"):
+            box.push(datetime.datetime(2026, 1, 1, tzinfo=zone))
+
+
+@pytest.mark.parametrize("name", ["", "/etc/passwd", "../x", "a/../b", ":x", "EST5EDT4", "Nowhere"])
+def test_a_document_names_no_file_as_a_zone_of_dateutil(name: str) -> None:
+    pytest.importorskip("dateutil")
+    with pytest.raises(ValueError, match="no time zone"):
+        document.unpack_zone(["dateutil", name])
 
 
 def test_a_zone_that_its_name_does_not_tell_is_refused(box: Box) -> None:

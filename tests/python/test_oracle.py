@@ -85,6 +85,7 @@ NEAR_MISSES = [
     ("datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)", "datetime.datetime(2026, 1, 1, tzinfo=zone('UTC'))", "tzinfo"),
     ("datetime.datetime(2026, 1, 1, 1, tzinfo=zone('Europe/Berlin'))", "datetime.datetime(2026, 1, 1, 1, tzinfo=zone('Europe/Paris'))", "Paris"),
     ("datetime.timezone(datetime.timedelta(0))", "datetime.timezone(datetime.timedelta(0), 'x')", "timezone"),
+    ("datetime.timezone(datetime.timedelta(0), 'UTC')", "datetime.timezone.utc", "'UTC'"),
     ("datetime.time(1, fold=1)", "datetime.time(1)", "folds"),
     # Containers.
     ("[1]", "(1,)", "tuple"), ("Point(1, 2)", "(1, 2)", "Point"), ("{1: 0}", "{True: 0}", "keys"),

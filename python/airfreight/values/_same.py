@@ -131,7 +131,7 @@ def _compare_zones(one: Any, other: Any) -> None:
     if isinstance(one, zoneinfo.ZoneInfo):
         _require(one, bool(one.key) and one.key == other.key)
     elif isinstance(one, datetime.timezone):
-        _require(one, one == other and one.tzname(None) == other.tzname(None))
+        _require(one, repr(one) == repr(other))  # With the name that it was given.
     elif _has_equality(type(one)):
         _require(one, one == other)
     else:  # pytz has one object for each.

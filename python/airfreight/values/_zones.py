@@ -19,6 +19,13 @@ from airfreight.values._content import (
 from airfreight.values._unsupported import Unsupported
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
+#: Zones of dateutil that are the same elsewhere: not those of a machine or of a rule of their own.
+_DATEUTIL = frozenset(
+    (
+        *("dateutil.tz.tz.tzfile", "dateutil.zoneinfo.tzfile"),
+        *("dateutil.tz.tz.tzoffset", "dateutil.tz.tz.tzutc"),
+    )
+)
 
 
 def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
@@ -40,6 +47,8 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
         return ["iana", zone.key]
     if name.startswith("pytz.") and (packed := _pack_pytz(zone)) is not None:
         return packed
+    if name in _DATEUTIL and (packed := _pack_dateutil(zone)) is not None:
+        return packed
     if name == "pendulum.tz.timezone.Timezone":
         packed = ["pendulum", getattr(zone, "key", None) or getattr(zone, "name", None)]
         if type(packed[1]) is str and is_plain_text(packed[1]) and unpack_zone(packed) == zone:
@@ -51,17 +60,13 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
     raise Unsupported(owner, f"its time zone is of type {name}, which is not kept exactly")
 
 
-def _pack_fixed(zone: datetime.tzinfo) -> list[Any]:
-    offset = zone.utcoffset(None)
-    label = zone.tzname(None)
-    assert offset is not None
-    assert label is not None
-    shown: Any = label
-    if label == datetime.timezone(offset).tzname(None):
-        shown = None
-    elif not is_plain_text(label):  # The name is any text.
-        shown = {"~str": text_to_base64(label)}
-    return ["fixed", offset // _MICROSECOND, shown]
+def _pack_fixed(zone: Any) -> list[Any]:
+    # (By `tzname` one that was given the name that it has anyway looks like one without.)
+    offset, *given = zone.__getinitargs__()
+    name: Any = given[0] if given else None
+    if name is not None and not is_plain_text(name):  # The name is any text.
+        name = {"~str": text_to_base64(name)}
+    return ["fixed", offset // _MICROSECOND, name]
 
 
 def _pack_pytz(zone: Any) -> list[Any] | None:
@@ -73,6 +78,39 @@ def _pack_pytz(zone: Any) -> list[Any] | None:
     if packed is None or not all(type(one) in (str, int) for one in arguments):
         return None
     return [packed, *arguments] if function(*arguments) is zone else None
+
+
+def _pack_dateutil(zone: Any) -> list[Any] | None:
+    """The name by which dateutil finds a zone; its tables have the path that it was found at."""
+    with loading:
+        tz = import_module("dateutil.tz")
+    kind = type(zone)
+    if kind is tz.tzutc:
+        return ["dateutil-utc"]
+    if kind is tz.tzoffset:
+        packed = ["dateutil-fixed", zone._offset // _MICROSECOND, zone._name]
+        name_is_text = zone._name is None or (type(zone._name) is str and is_plain_text(zone._name))
+        return packed if name_is_text else None
+    path = getattr(zone, "_filename", None)
+    if type(path) is not str:
+        return None
+    for folder in tz.TZPATHS:
+        path = path.removeprefix(f"{folder}/")
+    try:
+        found = _find_dateutil(path)
+    except ValueError:
+        return None
+    return ["dateutil", path] if type(found) is kind and found == zone else None
+
+
+def _find_dateutil(name: str) -> Any:
+    with loading:
+        tz = import_module("dateutil.tz")
+    # What is no name of a zone dateutil takes for a path, or for a rule of POSIX.
+    found = None if name.startswith((":", "/", ".")) or "/." in name else name and tz.gettz(name)
+    if not isinstance(found, tz.tzfile):
+        raise ValueError(f"{name!r} is no time zone")  # noqa: TRY004 (of a content)
+    return found
 
 
 def unpack_zone(content: Any) -> datetime.tzinfo | None:
@@ -102,6 +140,20 @@ def unpack_zone(content: Any) -> datetime.tzinfo | None:
             pytz = import_module("pytz")
         function = {"pytz": pytz._p, "pytz-utc": pytz._UTC, "pytz-fixed": pytz.FixedOffset}[kind]
         zone = function(*rest)
+        return zone
+    if kind == "dateutil":
+        (key,) = rest
+        zone = _find_dateutil(typed(key, str))
+        return zone
+    if kind in ("dateutil-utc", "dateutil-fixed"):
+        with loading:
+            tz = import_module("dateutil.tz")
+        if kind == "dateutil-utc":
+            zone = tz.tzutc(*rest)
+            return zone
+        micros, label = rest
+        label = label if label is None else typed(label, str)
+        zone = tz.tzoffset(label, datetime.timedelta(microseconds=typed(micros, int)))
         return zone
     if kind == "pendulum":
         with loading:
