@@ -5,25 +5,30 @@ Reads text only; loads a small extension of its own, and only where a policy is 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airfreight.config import Settings
-
-_NUMBERS = ("threshold", "preview_rows")
-
 
 @dataclass(frozen=True)
 class Found:
-    """The rule that holds for a value: its name, its line, and what it says."""
+    """The rule that holds for a value.
+
+    Attributes:
+        name: its own, or its number as in "#3".
+        line: where it begins in its file.
+        values: what it says, by the names of the settings; sizes in bytes, durations in seconds,
+            lists with commas between their items.
+        lines: where it says each of `values`.
+    """
 
     name: str
     line: int
     values: Mapping[str, str]
+    lines: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -75,11 +80,11 @@ def read(texts: Mapping[str, str]) -> tuple[Policy | None, list[str]]:
     return Policy(source, stores, tuple(aliases), sized, rules), []
 
 
-def under(settings: Settings, found: Found | None) -> Settings:
-    """The settings with what a rule says over them."""
-    if found is None:
-        return settings
-    said: dict[str, Any] = {
-        name: int(text) if name in _NUMBERS else text for name, text in found.values.items()
-    }
-    return replace(settings, **said)
+def setting(name: str, text: str) -> tuple[str | None, str]:
+    """A value that a rule could have for a setting, in its one spelling; or what is wrong with it.
+
+    A list is a text with commas between its items. What is wrong begins with the setting's name.
+    """
+    from airfreight import _policy
+
+    return _policy.setting(name, text)

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <limits>
 #include <sstream>
 
 #include "airfreight/rules.h"
+#include "rules/settings.h"
 
 namespace airfreight {
 namespace {
@@ -19,57 +18,10 @@ namespace {
 constexpr size_t kMostBytes = size_t{1} << 20;
 
 constexpr std::array<std::string_view, 4> kMatchers = {"dag", "task", "key", "type"};
-constexpr std::array<std::string_view, 4> kTexts = {"compression", "describe", "format",
-                                                    "threshold"};
-
-struct Choice {
-  std::string_view name;
-  std::vector<std::string_view> right;
-};
-
-const std::vector<Choice>& Choices() {
-  static const std::vector<Choice> choices = {
-      {"compression", {"snappy", "zstd", "lz4", "none"}},
-      {"describe", {"full", "schema", "size"}},
-      {"format", {"parquet", "arrow"}},
-  };
-  return choices;
-}
-
-std::string Shown(std::string_view text) {
-  std::string shown = "'";
-  for (const char c : text.substr(0, 100)) shown += static_cast<unsigned char>(c) < 0x20 ? '?' : c;
-  return shown + "'";
-}
-
-std::string Joined(const std::vector<std::string_view>& words) {
-  std::string all;
-  for (const std::string_view word : words) all += (all.empty() ? "" : ", ") + std::string(word);
-  return all;
-}
+// The name of the store of `[airfreight] store`, in references and here.
+constexpr std::string_view kDefaultStore = "default";
 
 int LineOf(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
-
-// Bytes: a whole number, or one with a unit, of which the decimal ones are there too.
-std::optional<uint64_t> ParseSize(std::string_view text) {
-  constexpr uint64_t kKilo = 1000;
-  constexpr uint64_t kKibi = 1024;
-  uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc()) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  while (unit.starts_with(' ')) unit.remove_prefix(1);
-  uint64_t factor = 1;
-  if (!unit.empty() && unit != "B") {
-    const size_t power = std::string_view("KMGT").find(unit.front());
-    const bool binary = unit.size() == 3 && unit.substr(1) == "iB";
-    if (power == std::string_view::npos || (!binary && unit.substr(1) != "B")) return std::nullopt;
-    for (size_t i = 0; i <= power; ++i) factor *= binary ? kKibi : kKilo;
-  }
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  if (number > kMost / factor) return std::nullopt;
-  return number * factor;
-}
 
 // The line of the first byte beyond ASCII; 0 when there is none.
 int LineOfStray(std::string_view text) {
@@ -116,6 +68,19 @@ class Reader {
     if (const auto number = node.value_exact<int64_t>()) return std::to_string(*number);
     if (const auto flag = node.value_exact<bool>()) return *flag ? "true" : "false";
     return std::nullopt;
+  }
+
+  // A list of texts, or one, with commas between them.
+  static std::optional<std::string> ListOf(const toml::node& node) {
+    const toml::array* const list = node.as_array();
+    if (list == nullptr) return node.value_exact<std::string>();
+    std::string all;
+    for (const toml::node& item : *list) {
+      const auto one = item.value_exact<std::string>();
+      if (!one || one->empty()) return std::nullopt;
+      all += (all.empty() ? "" : ",") + *one;
+    }
+    return all;
   }
 
   void ReadStores(const toml::node& node) {
@@ -192,39 +157,25 @@ class Reader {
     if (std::find(kMatchers.begin(), kMatchers.end(), key) != kMatchers.end()) {
       return ReadPatterns(key, node, rule);
     }
-    const auto text = TextOf(node);
+    const auto text = key == "may_change" ? ListOf(node) : TextOf(node);
     if (key == "min_size" || key == "below_size") {
       (key == "min_size" ? rule->min_size : rule->below_size) = SizeOf(key, text, line, *rule);
       return;
     }
-    if (key == "preview_rows") {
-      const auto rows = node.value_exact<int64_t>();
-      if (!rows || *rows < 0 || *rows > 100) {
-        return Refuse(*rule, line, "preview_rows is a whole number from 0 to 100");
-      }
-    } else if (std::find(kTexts.begin(), kTexts.end(), key) == kTexts.end()) {
+    const auto& known = RuleSettings();
+    if (std::find(known.begin(), known.end(), key) == known.end()) {
       return Refuse(*rule, line,
                     Shown(key) +
                         " is not known; known are name, the matchers dag, task, key, type, "
-                        "min_size and below_size, and the settings compression, describe, format, "
-                        "preview_rows and threshold");
+                        "min_size and below_size, and the settings " +
+                        Joined(known));
     }
+    if (!text) return Refuse(*rule, line, Shown(key) + " is no text");
+    std::string problem;
+    const auto value = CanonicalSetting(key, *text, &problem);
+    if (!value) return Refuse(*rule, line, problem);
     rule->lines[std::string(key)] = line;
-    std::string& value = rule->values[std::string(key)];
-    if (key == "threshold" && text != "-1") {
-      if (const auto size = SizeOf(key, text, line, *rule)) value = std::to_string(*size);
-      return;
-    }
-    if (!text || text->empty()) return Refuse(*rule, line, Shown(key) + " is no text");
-    value = *text;
-    for (const Choice& choice : Choices()) {
-      if (choice.name != key) continue;
-      if (std::find(choice.right.begin(), choice.right.end(), value) == choice.right.end()) {
-        Refuse(
-            *rule, line,
-            std::string(key) + " is " + Shown(value) + "; right is one of " + Joined(choice.right));
-      }
-    }
+    rule->values[std::string(key)] = *value;
   }
 
   std::optional<uint64_t> SizeOf(std::string_view key, const std::optional<std::string>& text,
@@ -257,6 +208,15 @@ class Reader {
     rule->matchers[std::string(key)] = std::move(patterns);
   }
 
+  // Whether `wide` matches every text that `narrow` does, as far as one look along both tells.
+  static bool CoversPattern(std::string_view wide, std::string_view narrow) {
+    if (wide == narrow) return true;
+    // A `?` takes one byte, which a `*` need not be.
+    const bool bytes =
+        wide.find('?') == std::string_view::npos || narrow.find('*') == std::string_view::npos;
+    return bytes && Matches(wide, narrow);
+  }
+
   // Whether `wide` matches whatever `narrow` does, as far as their texts tell: a pattern covers
   // another that it matches as a text, since `*` and `?` in that stand for what it takes too.
   static bool Covers(const Rule& wide, const Rule& narrow) {
@@ -264,11 +224,8 @@ class Reader {
       const auto other = narrow.matchers.find(name);
       if (other == narrow.matchers.end()) return false;
       for (const std::string& pattern : other->second) {
-        if (std::none_of(patterns.begin(), patterns.end(), [&](const std::string& one) {
-              // A `?` of the wide one takes one byte, a `*` of the narrow one any run of them.
-              return one == pattern ||
-                     (one.find('?') == std::string::npos && Matches(one, pattern));
-            })) {
+        if (std::none_of(patterns.begin(), patterns.end(),
+                         [&](const std::string& one) { return CoversPattern(one, pattern); })) {
           return false;
         }
       }
@@ -281,10 +238,24 @@ class Reader {
     return !(wide.min_size || wide.below_size) || narrow.min_size || narrow.below_size;
   }
 
+  void CheckStore(const Rule& rule) {
+    const auto named = rule.values.find("store");
+    if (named == rule.values.end() || named->second == kDefaultStore ||
+        found_.stores.contains(named->second)) {
+      return;
+    }
+    std::vector<std::string_view> known = {kDefaultStore};
+    for (const auto& [name, store] : found_.stores) known.push_back(name);
+    Refuse(rule, rule.lines.at("store"),
+           "store is " + Shown(named->second) + ", and there is no [stores." + named->second +
+               "]; the stores are " + Joined(known));
+  }
+
   void CheckTogether() {
     const auto& rules = found_.rules;
     for (size_t i = 0; i < rules.size(); ++i) {
       const Rule& rule = rules[i];
+      CheckStore(rule);
       if (rule.min_size && rule.below_size && *rule.min_size >= *rule.below_size) {
         Refuse(rule, rule.line,
                "it can never match: no size is at least min_size and below "

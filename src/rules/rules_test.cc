@@ -91,6 +91,8 @@ TEST(RulesTest, RulesThatCanNeverMatchAreRefused) {
   EXPECT_THAT(Problems("[[rules]]\ndag = \"s*\"\n[[rules]]\ndag = [\"sales_*\", \"s\"]"),
               ElementsAre(HasSubstr("can never match")));
   EXPECT_THAT(Problems("[[rules]]\ndag = \"s?\"\n[[rules]]\ndag = \"s*\""), IsEmpty());
+  EXPECT_THAT(Problems("[[rules]]\ndag = \"s??\"\n[[rules]]\ndag = \"sa?\""),
+              ElementsAre(HasSubstr("can never match")));
   EXPECT_THAT(Problems("[[rules]]\nmin_size = 5\n[[rules]]\nname = \"rest\""), IsEmpty());
   EXPECT_THAT(Problems("[[rules]]\nname = \"a\"\ndag = \"x\"\n[[rules]]\nname = \"a\""),
               ElementsAre(HasSubstr("another rule has this name")));

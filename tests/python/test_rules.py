@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from airfreight import config, exchange, rules
+from airfreight import config, decision, exchange, rules
 from airfreight.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def test_a_file_is_read_and_named_in_what_is_wrong(tmp_path: Path) -> None:
         ({"policy": SALES, "policy_file": "/p"}, "both set"),
         ({"policy_file": "/nowhere/p.toml"}, "can't be read"),
         ({"policy": "a = "}, "line 1: it is not TOML"),
-        ({"policy": '[[rules]]\nstore = "eu"'}, "line 2: rule '#1': 'store' is not known"),
+        ({"policy": '[[rules]]\nstore = "eu"'}, "line 2: rule '#1': store is 'eu', and there"),
         ({"policy": '[stores.eu]\nuri = "ftp://x"'}, r"\[stores.eu\] uri must begin with"),
         ({"policy": "[[rules]]\n[[rules]]\ndag='x'"}, "can never match"),
     ],
@@ -87,9 +87,95 @@ def test_the_first_rule_that_matches_holds() -> None:
     found = settings.policy.find("sales_eu", "t", "k", "pandas.DataFrame", None)
     assert found is not None
     assert (found.name, found.line) == ("rows", 1)
-    under = rules.under(settings, found)
-    assert (under.threshold, under.format, under.compression) == (10, "parquet", "zstd")
+    decided = decision.decide(settings, found)
+    assert (decided.threshold, decided.format, decided.compression) == (10, "parquet", "zstd")
     assert settings.policy.find("other", "t", "k", "json", None) is None
+
+
+EVERYTHING = """\
+[stores.eu]
+uri = "s3://bucket/xcom"
+
+[[rules]]
+name = "all"
+dag = "sales_*"
+store = "eu"
+max_size = "2GiB"
+encryption_key = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd"
+retention = "36h"
+digest = "sha256"
+outage = "fail"
+pickle = "never"
+preview_rows = 2
+may_change = ["format"]
+"""
+
+
+def test_a_decision_has_what_the_rule_says_and_else_what_the_settings_say() -> None:
+    settings = _parse({"policy": EVERYTHING, "pickle": "allow", "max_object_bytes": "7"})
+    assert settings.policy is not None
+    found = settings.policy.find("sales_eu", "t", "k", "json", 1)
+    decided = decision.decide(settings, found)
+    assert (decided.store, decided.max_size, decided.retention) == ("eu", 2 << 30, 36 * 3600)
+    assert decided.encryption_key.endswith("key/1234abcd")
+    assert (decided.digest, decided.outage, decided.pickle) == ("sha256", "fail", "never")
+    assert (decided.preview_rows, decided.may_change) == (2, ("format",))
+    assert decided.origin("max_size") == "rule 'all', line 8 of [airfreight] policy"
+    assert decided.origin("format") == "[airfreight] format"
+    other = decision.decide(settings, settings.policy.find("other", "t", "k", "json", 1))
+    assert (other.store, other.max_size, other.retention) == ("default", 7, 0)
+    assert (other.encryption_key, other.digest, other.pickle) == ("", "crc32c", "allow")
+    assert other.may_change == ("compression", "format", "retention")
+    assert other.origin("max_size") == "[airfreight] max_object_bytes"
+
+
+def test_one_setting_alone_is_read_as_a_rule_has_it() -> None:
+    assert rules.setting("retention", "7d") == ("604800", "")
+    assert rules.setting("may_change", ",".join(decision.MAY_CHANGE)) == (
+        "compression,format,retention",
+        "",
+    )
+    value, problem = rules.setting("format", "csv")
+    assert value is None
+    assert problem == "format is 'csv'; right is one of parquet, arrow"
+    assert rules.setting("ttl", "7d") == (None, "'ttl' is not known")
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "forever"), (90, "90s"), (300, "5m"), (129600, "36h"), (604800, "7d")],
+)
+def test_durations_are_told_as_they_are_written(seconds: int, text: str) -> None:
+    assert decision.duration(seconds) == text
+    if seconds:
+        assert rules.setting("retention", text) == (str(seconds), "")
+
+
+def test_all_settings_of_a_rule_are_decided_and_explained(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from airfreight.cli import main
+
+    with pytest.raises(ConfigError) as raised:
+        _parse({"policy": "[[rules]]\nnothing = 1"})
+    known = str(raised.value).partition("and the settings ")[2].split(", ")
+    assert sorted(decision.NAMES) == known
+    monkeypatch.setenv("AIRFLOW__AIRFREIGHT__POLICY", EVERYTHING)
+    config.forget()
+    assert main(["policy", "explain", "--dag", "sales_eu", "--task", "t"]) == 0
+    told = capsys.readouterr().out
+    for line in (
+        "store = eu  (rule 'all', line 7 of [airfreight] policy)",
+        "retention = 36h  (rule 'all', line 10 of [airfreight] policy)",
+        "may_change = format  (rule 'all', line 15 of [airfreight] policy)",
+        "threshold = 32768  ([airfreight] threshold)",
+    ):
+        assert line in told.splitlines()
+    assert main(["policy", "explain", "--dag", "other", "--task", "t"]) == 0
+    told = capsys.readouterr().out
+    assert "encryption_key = none  (as the store's settings say)" in told.splitlines()
+    assert "retention = forever  (where no rule says otherwise)" in told.splitlines()
+    config.forget()
 
 
 @pytest.fixture
@@ -155,7 +241,7 @@ def test_the_command_explains_and_checks(
     assert main([*asked, "--size", "3GiB"]) == 0
     told = capsys.readouterr().out
     assert "rule 'tables', line 6" in told
-    assert "format = arrow  (rule 'tables')" in told
+    assert "format = arrow  (rule 'tables', line 9 of [airfreight] policy)" in told
     assert "compression = snappy  ([airfreight] compression)" in told
     assert main(["policy", "check"]) == 0
     monkeypatch.setenv("AIRFLOW__AIRFREIGHT__POLICY", "a = ")

@@ -7,7 +7,6 @@ import re
 from typing import Any
 
 _UNITS = {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
-_SETTINGS = ("threshold", "format", "compression", "describe", "preview_rows")
 
 
 def add(verbs: Any) -> None:
@@ -53,7 +52,7 @@ def _check(_: argparse.Namespace) -> int:
 
 
 def _explain(asked: argparse.Namespace) -> int:
-    from airfreight import rules
+    from airfreight import decision
 
     current = _read()
     if current is None:
@@ -65,9 +64,8 @@ def _explain(asked: argparse.Namespace) -> int:
         else policy.find(asked.dag, asked.task, asked.key, asked.type, asked.size)
     )
     print("no rule matches" if found is None else f"rule {found.name!r}, line {found.line}")
-    decided = rules.under(current, found)
-    for name in _SETTINGS:
-        by_rule = found is not None and name in found.values
-        origin = f"rule {found.name!r}" if found and by_rule else f"[airfreight] {name}"
-        print(f"{name} = {getattr(decided, name)}  ({origin})")
+    decided = decision.decide(current, found)
+    for name in decision.NAMES:
+        value = decision.shown(name, getattr(decided, name))
+        print(f"{name} = {value}  ({decided.origin(name)})")
     return 0

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from airfreight import runtime, task, values
 from airfreight._imports import loading
 from airfreight.config import settings
+from airfreight.decision import decide
 from airfreight.errors import Error, InvalidError
 from airfreight.exchange import serde
 from airfreight.exchange.address import name_place, place
@@ -23,15 +24,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from airfreight._core import Coordinate, Freight, Writer
-    from airfreight.config import Settings
+    from airfreight.decision import Decision
     from airfreight.exchange.address import Address
     from airfreight.values import Codec, Form, NewSink, bundle
     from airfreight.values._describe import Told
 
 _T = TypeVar("_T")
 
-#: The settings under the rule that holds for the value that is being pushed.
-_decided: ContextVar[Settings | None] = ContextVar("airfreight_decided", default=None)
+#: What was decided for the value that is being pushed.
+_decided: ContextVar[Decision | None] = ContextVar("airfreight_decided", default=None)
 
 _log = logging.getLogger("airfreight")
 # As the loggers of Airflow's operators, so that it writes to the task's own log in all releases.
@@ -61,19 +62,16 @@ def pack(value: Any, address: Address) -> Any:
         _decided.reset(token)
 
 
-def _now() -> Settings:
-    """The settings that hold for the value at hand."""
-    return _decided.get() or settings()
+def _now() -> Decision:
+    """What holds for the value at hand."""
+    return _decided.get() or decide(settings(), None)
 
 
-def _decide(value: Any, address: Address) -> Settings:
-    """The settings with what the first rule that matches says over them."""
+def _decide(value: Any, address: Address) -> Decision:
+    """What the first rule that matches says, over the settings."""
     current = settings()
     if current.policy is None:
-        return current
-    with loading:
-        from airfreight import rules
-
+        return decide(current, None)
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     size: int | None = None
     if current.policy.sized:
@@ -86,7 +84,7 @@ def _decide(value: Any, address: Address) -> Settings:
     found = current.policy.find(
         address.dag or "", address.task or "", address.key or "", kind, size
     )
-    return rules.under(current, found)
+    return decide(current, found)
 
 
 def _size_of(value: Any) -> int | None:
@@ -389,7 +387,7 @@ def _options() -> values.Options:
         pickle=current.pickle == "allow",
         describe=current.describe,
         preview_rows=current.preview_rows,
-        redact=current.redact,
+        redact=settings().redact,
     )
 
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "airfreight/rules.h"
+#include "rules/settings.h"
 
 namespace airfreight {
 namespace {
@@ -49,11 +50,15 @@ bool SetItem(PyObject* dict, const std::string& key, PyObject* value) {
   return set;
 }
 
-PyObject* Dict(const std::map<std::string, std::string>& texts) {
+PyObject* Object(const std::string& text) { return Text(text); }
+PyObject* Object(int number) { return PyLong_FromLong(number); }
+
+template <typename Value>
+PyObject* Dict(const std::map<std::string, Value>& entries) {
   PyObject* const dict = PyDict_New();
   if (dict == nullptr) return nullptr;
-  for (const auto& [key, value] : texts) {
-    if (!SetItem(dict, key, Text(value))) {
+  for (const auto& [key, value] : entries) {
+    if (!SetItem(dict, key, Object(value))) {
       Py_DECREF(dict);
       return nullptr;
     }
@@ -137,10 +142,33 @@ PyObject* FindCall(PyObject* /*module*/, PyObject* arguments) {
     PyObject* const name = Text(rule->name);
     PyObject* const line = PyLong_FromLong(rule->line);
     PyObject* const values = Dict(rule->values);
-    PyObject* const found = name != nullptr && line != nullptr && values != nullptr
-                                ? PyTuple_Pack(3, name, line, values)
-                                : nullptr;
-    for (PyObject* object : {name, line, values}) Py_XDECREF(object);
+    PyObject* const lines = Dict(rule->lines);
+    PyObject* const found =
+        name != nullptr && line != nullptr && values != nullptr && lines != nullptr
+            ? PyTuple_Pack(4, name, line, values, lines)
+            : nullptr;
+    for (PyObject* object : {name, line, values, lines}) Py_XDECREF(object);
+    return found;
+  });
+}
+
+PyObject* SettingCall(PyObject* /*module*/, PyObject* arguments) {
+  const char* name = nullptr;
+  const char* text = nullptr;
+  Py_ssize_t size = 0;
+  if (PyArg_ParseTuple(arguments, "ss#:setting", &name, &text, &size) == 0) return nullptr;
+  return Guarded([&]() -> PyObject* {
+    std::string problem;
+    const std::optional<std::string> value =
+        CanonicalSetting(name, std::string_view(text, static_cast<size_t>(size)), &problem);
+    PyObject* const told = Text(problem);
+    PyObject* const made = value ? Text(*value) : nullptr;
+    PyObject* found = nullptr;
+    if (told != nullptr && (made != nullptr || !value)) {
+      found = PyTuple_Pack(2, made != nullptr ? made : Py_None, told);
+    }
+    Py_XDECREF(told);
+    Py_XDECREF(made);
     return found;
   });
 }
@@ -152,7 +180,11 @@ PyMethodDef methods[] = {
      "at sizes."},
     {"find", FindCall, METH_VARARGS,
      "find(rules, dag, task, key, type, size, /)\n--\n\n"
-     "Name, line and values of the first rule that matches; None. A size below 0 is not known."},
+     "Name, line, values and their lines of the first rule that matches; None. A size below 0 is "
+     "not known."},
+    {"setting", SettingCall, METH_VARARGS,
+     "setting(name, text, /)\n--\n\n"
+     "What a rule's setting is in its one spelling, or None; and what is wrong with it."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef_Slot slots[] = {{0, nullptr}};
