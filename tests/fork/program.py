@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from airfreight._core import Coordinate, Freight
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _LARGE = 18 << 20  # Parts and ranges, at the sizes that are the package's own.
 _SMALL = 3000
@@ -95,12 +95,12 @@ class _Restless:
                 return
 
 
-def _child(transfers: Transfers, run: str) -> int:
+def _child(transfers: Transfers, run: str, sizes: Sequence[str]) -> int:
     try:
-        for task in ("put-small", "put-large"):
-            transfers.check(transfers.put("free", run, task), f"free{run}{task}")
-        for task in ("get-small", "get-large"):
-            transfers.get("free", task)
+        for size in sizes:
+            transfers.check(transfers.put("free", run, f"put-{size}"), f"free{run}put-{size}")
+        for size in sizes:
+            transfers.get("free", f"get-{size}")
     except BaseException:  # The child must not go on as the parent, whatever happens.
         traceback.print_exc()
         return 1
@@ -130,14 +130,22 @@ def _round(transfers: Transfers, run: str) -> None:
     for thread in threads:
         thread.start()
     restless.start(1)
-    _expect("fork")
-    child = os.fork()
-    if child == 0:
-        sys.exit(_child(transfers, run))  # In good order: atexit, destructors and all.
-    restless.start(_IDLE_CONNECTIONS // 2)
-    _, status = os.waitpid(child, 0)
+    forks = int(_expect("fork ").removeprefix("fork "))
+    failed = 0
+    for number in range(1, forks + 1):
+        child = os.fork()
+        if child == 0:
+            # The last one does all, as in fork_harness.cc.
+            sizes = ("small", "large") if number == forks else ("small",)
+            # In good order: atexit, destructors and all.
+            sys.exit(_child(transfers, f"{run}-{number}", sizes))
+        if number == 1:
+            restless.start(_IDLE_CONNECTIONS // 2)
+        _, status = os.waitpid(child, 0)
+        if failed := os.waitstatus_to_exitcode(status):
+            break
     restless.stop()
-    print(f"child {os.waitstatus_to_exitcode(status)}", flush=True)
+    print(f"child {failed}", flush=True)
     _expect("join")
     for thread in threads:
         thread.join()

@@ -94,7 +94,7 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("core-repeated", _repeat)
     stages.stage("mutations", lambda: run(["python3", "-m", "tests.faults.mutate"]))
     stages.stage("fuzz", partial(_fuzz, 600))
-    stages.stage("fork", partial(_fork, 500))
+    stages.stage("fork", partial(_fork, 250))
     stages.stage("chaos", partial(_chaos, 10_000))
     large = ["--stream", "10G", "--pull", "1G", "--limit", "4G"]
     stages.stage("limits", partial(_limits, "release", *large))
@@ -135,7 +135,7 @@ def test(arguments: argparse.Namespace) -> int:
     # A dozen targets: within the minute that the stage may take.
     stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",), group="asan")
     forked = (*with_wheel, "core-asan", "core-tsan")
-    stages.stage("fork", partial(_fork, 50), after=forked, group="asan")
+    stages.stage("fork", partial(_fork, 8), after=forked, group="asan")
     # It measures memory.
     stages.stage("limits", partial(_limits, "debug"), after=("core",), alone=True)
     return stages.run()
