@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/azure/azure_store.h"
 #include "store/checks.h"
 #include "store/file/file_store.h"
 #include "store/memory/memory_store.h"
@@ -26,6 +27,7 @@ Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSe
   if (uri.scheme == "memory") return OpenMemoryStore(uri, settings);
   if (uri.scheme == "s3") return OpenS3Store(uri, settings);
   if (uri.scheme == "redis" || uri.scheme == "rediss") return OpenRedisStore(uri, settings);
+  if (uri.scheme == "az") return OpenAzureStore(uri, settings);
   return Fail(ErrorCode::kInternal, "a scheme that the parser takes and no store serves");
 }
 

@@ -44,7 +44,16 @@ constexpr size_t kMinBucketBytes = 3;
 constexpr size_t kMaxBucketBytes = 255;
 constexpr auto kBucketed = std::to_array<Bucketed>({
     {"s3", true, kMinBucketBytes, kMaxBucketBytes, "bucket"},
+    // learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata#container-names
+    {"az", true, 3, 63, "container"},
     {"memory", false, 1, SIZE_MAX, "bucket"},
+});
+// Schemes under which Airflow and its libraries know the same store.
+constexpr auto kAliases = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"abfs", "az"},
+    {"abfss", "az"},
+    {"wasb", "az"},
+    {"wasbs", "az"},
 });
 // Ends the name of an S3 Express directory bucket, which speaks another protocol
 // (docs.aws.amazon.com/AmazonS3/latest/userguide/directory-bucket-naming-rules.html).
@@ -53,6 +62,12 @@ constexpr std::string_view kDirectoryBucketSuffix = "--x-s3";
 bool IsNameByte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
          c == '_' || c == '.';
+}
+
+bool IsContainerName(std::string_view name) {
+  return std::all_of(name.begin(), name.end(), [](char c) {
+    return IsNameByte(c) && !(c >= 'A' && c <= 'Z') && c != '_' && c != '.';
+  });
 }
 
 tl::unexpected<Error> Refuse(std::string_view uri, std::string_view why) {
@@ -111,6 +126,14 @@ Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::
   if (const size_t at = authority.rfind('@'); at != std::string_view::npos) {
     if (!kind.connection) return Refuse(uri, fmt::format("{} takes no connection id", scheme));
     parsed.connection = authority.substr(0, at);
+    const std::string_view host = authority.substr(at + 1);
+    if (scheme == "az" && host.find('.') != std::string_view::npos) {
+      return Refuse(uri,
+                    fmt::format("before the '@' stands an Airflow connection here, and not the "
+                                "container as in Hadoop's spelling: write az://{}/prefix and "
+                                "set [airfreight] az_account = {}",
+                                parsed.connection, host.substr(0, host.find('.'))));
+    }
     authority.remove_prefix(at + 1);
     if (parsed.connection.empty()) return Refuse(uri, "the connection id before '@' is empty");
   }
@@ -123,6 +146,9 @@ Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::
   if (authority.size() < kind.least || authority.size() > kind.most) {
     return Refuse(
         uri, fmt::format("a {}'s name has {} to {} characters", kind.noun, kind.least, kind.most));
+  }
+  if (scheme == "az" && !IsContainerName(authority)) {
+    return Refuse(uri, "a container's name is made of small letters, digits and '-'");
   }
   if (scheme == "s3" && authority.ends_with(kDirectoryBucketSuffix)) {
     return Refuse(
@@ -214,16 +240,19 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
   }
   const size_t colon = uri.find("://");
   if (colon == std::string_view::npos) return Refuse(uri, "it has no scheme");
-  const std::string_view scheme = uri.substr(0, colon);
+  std::string_view scheme = uri.substr(0, colon);
+  for (const auto& [alias, meant] : kAliases) {
+    if (scheme == alias) scheme = meant;
+  }
   const std::string_view rest = uri.substr(colon + 3);
   if (scheme == "file") return ParseFile(uri, rest);
   if (scheme == "redis" || scheme == "rediss") return ParseRedis(uri, scheme, rest);
   for (const Bucketed& kind : kBucketed) {
     if (scheme == kind.scheme) return ParseBucketed(uri, kind, rest);
   }
-  return Refuse(uri,
-                fmt::format("scheme {} is not known; the known ones are s3, redis, rediss and file",
-                            Quoted(scheme)));
+  return Refuse(
+      uri, fmt::format("scheme {} is not known; the known ones are s3, az, redis, rediss and file",
+                       Quoted(scheme)));
 }
 
 }  // namespace airfreight

@@ -49,6 +49,24 @@ TEST(StoreUriTest, ConnectionIsNoPartOfTheRoot) {  // apache/airflow#39602
   EXPECT_EQ(uri->Root(), "s3://bucket/xcom");
 }
 
+TEST(StoreUriTest, AzureUnderEachOfItsSchemesIsOne) {
+  for (const char* scheme : {"az", "abfs", "abfss", "wasb", "wasbs"}) {
+    const auto uri = ParseStoreUri(std::string(scheme) + "://my_conn@my-box/xcom/");
+    ASSERT_TRUE(IsOk(uri)) << scheme;
+    EXPECT_EQ(uri->scheme, "az");
+    EXPECT_EQ(uri->connection, "my_conn");
+    EXPECT_EQ(uri->bucket, "my-box");
+    EXPECT_EQ(uri->Root(), "az://my-box/xcom");
+  }
+  EXPECT_THAT(Message("az://My_Box/x"), HasSubstr("small letters, digits and '-'"));
+  EXPECT_THAT(Message("az://" + std::string(64, 'a')), HasSubstr("3 to 63 characters"));
+}
+
+TEST(StoreUriTest, HadoopsSpellingOfAzureIsRefusedWithOurs) {
+  EXPECT_THAT(Message("abfss://box@myaccount.dfs.core.windows.net/xcom"),
+              AllOf(HasSubstr("az://box/prefix"), HasSubstr("az_account = myaccount")));
+}
+
 TEST(StoreUriTest, DirectoryIsAbsolute) {
   const auto uri = ParseStoreUri("file:///srv/air flow/é%20/");
   ASSERT_TRUE(IsOk(uri));

@@ -482,6 +482,10 @@ TEST_P(StoreTest, HostileCharactersInKeysReachTheSameObjectByEveryVerb) {  // aw
   for (const std::string& part : parts) {
     const std::string key = "dag/" + part + "/task/k-" + part;
     const auto put = Write(store(), key, part, AbsentOn(store()));
+    if (part == "\\" && Lacks("backslashes-in-keys")) {
+      EXPECT_TRUE(IsError(put, ErrorCode::kInvalid));
+      continue;
+    }
     ASSERT_TRUE(IsOk(put)) << key;
     EXPECT_EQ(Read(store(), key), part) << key;
     const auto head = store().Head(key, {});
@@ -564,7 +568,7 @@ TEST_P(StoreTest, CancelledCallChangesNothing) {
   EXPECT_THAT(ListAll(store(), "", 100), ElementsAre("a/b"));
 }
 
-TEST_P(StoreTest, CancellingInTheMiddleOfALargePutLeavesTheOldObject) {
+TEST_P(StoreTest, CancellingInTheMiddleOfALargePutLeavesNoPartOfIt) {
   ASSERT_TRUE(IsOk(Write(store(), "a/b", "first")));
   const std::string large = Pattern(64 << 20);
   Context context;
@@ -576,7 +580,9 @@ TEST_P(StoreTest, CancellingInTheMiddleOfALargePutLeavesTheOldObject) {
     EXPECT_TRUE(Read(store(), "a/b") == large);
   } else {
     EXPECT_TRUE(IsError(put, ErrorCode::kCancelled));
-    EXPECT_EQ(Read(store(), "a/b"), "first");
+    // One that had all bytes when it was told to stop may have written them.
+    const std::string there = Read(store(), "a/b");
+    EXPECT_TRUE(there == "first" || there == large);
   }
   EXPECT_THAT(ListAll(store(), "", 100), ElementsAre("a/b"));
 }

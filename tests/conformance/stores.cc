@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <iostream>
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "base/random.h"
 #include "conformance/matchers.h"
@@ -17,6 +19,30 @@ std::optional<std::string> Environment(const std::string& name) {
   return value;
 }
 
+/// A kind of store whose server the environment names.
+struct Server {
+  std::string_view store;
+  std::string variable;  ///< What its variables begin with.
+  const char* advice;    ///< How to start one by hand.
+};
+
+const Server* FindServer(std::string_view store) {
+  static const Server kServers[] = {
+      {"s3", "AIRFREIGHT_TEST_S3",
+       "versitygw on a directory, make a bucket and set AIRFREIGHT_TEST_S3=s3://bucket/tests, "
+       "AIRFREIGHT_TEST_S3_ENDPOINT=http://127.0.0.1:7070, AWS_ACCESS_KEY_ID, "
+       "AWS_SECRET_ACCESS_KEY and AWS_REGION=us-east-1. Or say AIRFREIGHT_TEST_SKIP_S3=1"},
+      {"az", "AIRFREIGHT_TEST_AZ",
+       "Azurite, make a container and set AIRFREIGHT_TEST_AZ=az://container/tests, "
+       "AIRFREIGHT_TEST_AZ_ENDPOINT=http://127.0.0.1:10000/devstoreaccount1 and "
+       "AZURE_STORAGE_KEY. Or say AIRFREIGHT_TEST_SKIP_AZ=1"},
+  };
+  for (const Server& server : kServers) {
+    if (server.store == store) return &server;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::vector<Registration>& Guests() {
@@ -26,7 +52,7 @@ std::vector<Registration>& Guests() {
 
 std::vector<Registration> AllStores() {
   if (!Guests().empty()) return Guests();
-  return {{"memory"}, {"file", {}, true}, {"s3"}, {"redis"}, {"rediss"}};
+  return {{"memory"}, {"file", {}, true}, {"s3"}, {"az"}, {"redis"}, {"rediss"}};
 }
 
 std::string NameOf(const testing::TestParamInfo<Registration>& info) { return info.param.name; }
@@ -63,22 +89,22 @@ void StoreTest::SetUp() {
     settings_["password"] = Environment(variable + "_PASSWORD").value_or("");
     if (auto ca = Environment(variable + "_CA")) settings_["ca_bundle"] = *ca;
   } else {
-    const auto base = Environment("AIRFREIGHT_TEST_S3");
-    if (!base && Environment("AIRFREIGHT_TEST_SKIP_S3") == "1") {
-      std::cout << "AIRFREIGHT_TEST_SKIP_S3=1: not tested against S3\n";
-      GTEST_SKIP() << "AIRFREIGHT_TEST_SKIP_S3=1";
+    const Server* const server = FindServer(kind);
+    ASSERT_NE(server, nullptr) << kind;
+    const std::string& variable = server->variable;
+    const std::string skip = "AIRFREIGHT_TEST_SKIP_" + variable.substr(variable.rfind('_') + 1);
+    const auto base = Environment(variable);
+    if (!base && Environment(skip) == "1") {
+      std::cout << skip << "=1: not tested against " << kind << "\n";
+      GTEST_SKIP() << skip << "=1";
     }
-    ASSERT_TRUE(base)
-        << "no S3 server to test against. `./dev test` starts one. By hand: start "
-           "versitygw on a directory, make a bucket and set AIRFREIGHT_TEST_S3="
-           "s3://bucket/tests, AIRFREIGHT_TEST_S3_ENDPOINT=http://127.0.0.1:7070, "
-           "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION=us-east-1. Or say "
-           "AIRFREIGHT_TEST_SKIP_S3=1";
+    ASSERT_TRUE(base) << "no " << kind << " server to test against. `./dev test` starts one. "
+                      << "By hand: start " << server->advice;
     uri_ = *base + "/" + unique;
-    if (auto endpoint = Environment("AIRFREIGHT_TEST_S3_ENDPOINT")) {
+    if (auto endpoint = Environment(variable + "_ENDPOINT")) {
       settings_["endpoint_url"] = *endpoint;
     }
-    if (auto ca = Environment("AIRFREIGHT_TEST_S3_CA")) settings_["ca_bundle"] = *ca;
+    if (auto ca = Environment(variable + "_CA")) settings_["ca_bundle"] = *ca;
   }
   store_ = Reopen();
   ASSERT_NE(store_, nullptr);
@@ -97,8 +123,10 @@ void StoreTest::TearDown() {
 }
 
 bool StoreTest::Lacks(std::string_view what) const {
-  if (GetParam().name != "s3") return false;
-  const std::string all = "," + Environment("AIRFREIGHT_TEST_S3_LACKS").value_or("") + ",";
+  const Server* const server = FindServer(GetParam().name);
+  if (server == nullptr) return false;
+  const std::string lacks = server->variable + "_LACKS";
+  const std::string all = "," + Environment(lacks).value_or("") + ",";
   return all.find("," + std::string(what) + ",") != std::string::npos;
 }
 

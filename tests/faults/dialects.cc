@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "faults/fake_azure.h"
 #include "faults/fake_s3.h"
 #include "faults/fake_service.h"
 
@@ -62,6 +63,52 @@ Dialect S3() {
   return s3;
 }
 
+Dialect Azure() {
+  // A key, and in cases of their own the end of a signature: neither may be said.
+  static constexpr char kKey[] = "aHVudGVyMi1pcy1zZWNyZXQ=";
+  Dialect azure;
+  azure.store = "azure";
+  azure.uri = "az://bucket/xcom";
+  azure.secret = "aHVudGVyMi1pcy1zZWNyZXQ";
+  azure.names = [](std::string_view name, std::string_view key) {
+    return std::map<std::string, std::string>{
+        {std::string(name), "/account/bucket/" + std::string(key)}};
+  };
+  azure.error = &AzureErrorXml;
+  azure.settings = [](const std::string& url, bool keys) {
+    StoreSettings settings = {{"endpoint_url", url}, {"account", "account"}};
+    if (keys) {
+      settings["account_key"] = kKey;
+    } else {
+      settings["authority_host"] = url;
+      settings["tenant_id"] = "tenant";
+      settings["client_id"] = "client";
+    }
+    return settings;
+  };
+  azure.set_environment = [](const std::string& credentials_path) {
+    for (const char* name :
+         {"AZURE_STORAGE_ACCOUNT", "AZURE_STORAGE_KEY", "AZURE_STORAGE_SAS_TOKEN",
+          "AZURE_STORAGE_CONNECTION_STRING", "AZURE_STORAGE_SERVICE_ENDPOINT",
+          "AZURE_STORAGE_AUTH_MODE", "AZURE_CLIENT_ID", "AZURE_TENANT_ID", "AZURE_CLIENT_SECRET",
+          "AZURE_AUTHORITY_HOST", "AZURE_FEDERATED_TOKEN_FILE", "IDENTITY_ENDPOINT",
+          "IDENTITY_HEADER"}) {
+      unsetenv(name);
+    }
+    UnsetProxies();
+    // Where nothing answers: a test must not ask the machine that runs it.
+    setenv("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://127.0.0.1:1", 1);
+    if (credentials_path != "/dev/null") {
+      setenv("AZURE_FEDERATED_TOKEN_FILE", credentials_path.c_str(), 1);
+    }
+  };
+  azure.write_credentials = [](const std::string& path, const std::string& id) {
+    WriteFile(path, id + "\n");
+  };
+  azure.make = []() -> std::unique_ptr<FakeService> { return std::make_unique<FakeAzure>(); };
+  return azure;
+}
+
 }  // namespace
 
 Target ParseTarget(std::string_view target) {
@@ -80,7 +127,7 @@ Target ParseTarget(std::string_view target) {
 }
 
 const Dialect* FindDialect(std::string_view store) {
-  static const Dialect dialects[] = {S3()};
+  static const Dialect dialects[] = {S3(), Azure()};
   for (const Dialect& dialect : dialects) {
     if (dialect.store == store) return &dialect;
   }

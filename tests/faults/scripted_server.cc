@@ -87,7 +87,8 @@ bool Matches(const RequestRule& rule, const Request& request, bool whole_query) 
   if (!rule.path.empty() && rule.path != target.path) return false;
   for (const auto& [name, value] : rule.query) {
     const auto found = target.query.find(name);
-    if (found == target.query.end() || found->second != value) return false;
+    if (found == target.query.end()) return false;
+    if (value != "*" && found->second != value) return false;
   }
   if (whole_query && target.query.size() != rule.query.size()) return false;
   for (const HeaderRule& header : rule.headers) {

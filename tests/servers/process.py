@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+#: Where `./dev setup` puts the servers.
+BIN = REPOSITORY / "build" / "bin"
 _END_SECONDS = 10.0
 # Registered for few things, and below what Linux (32768) and macOS (49152) take for connections.
 _PORTS = range(20_000, 32_000)
@@ -46,13 +48,13 @@ def free_port() -> int:
     raise RuntimeError(f"no port of 127.0.0.1 is free between {_PORTS[0]} and {_PORTS[-1]}")
 
 
-def find_binary(name: str, *, variable: str, module: str) -> Path:
+def find_binary(name: str, *, variable: str, how: str) -> Path:
     """A server's executable: where `variable` says, in `build/bin`, or on the `PATH`.
 
     Args:
         name: of the program.
         variable: of the environment; what it names has to be there.
-        module: the Go module that it is built from.
+        how: to get it without `./dev setup`, for the message.
 
     Raises:
         FileNotFoundError: it is in none of these; the message says how to get it.
@@ -62,15 +64,14 @@ def find_binary(name: str, *, variable: str, module: str) -> Path:
         if os.access(named, os.X_OK):
             return Path(named)
         raise FileNotFoundError(f"{variable} names {named!r}, which is no executable")
-    built = REPOSITORY / "build" / "bin" / name
+    built = BIN / name
     if os.access(built, os.X_OK):
         return built
     found = shutil.which(name)
     if found:
         return Path(found)
     raise FileNotFoundError(
-        f"{name}, an S3 server of the tests, is not installed: run `./dev setup`, or "
-        f"`GOBIN={built.parent} go install {module}`"
+        f"{name}, a server of the tests, is not installed: run `./dev setup`, or {how}"
     )
 
 

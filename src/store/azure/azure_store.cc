@@ -1,0 +1,174 @@
+#include "store/azure/azure_store.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/time.h"
+#include "http/curl_transport.h"
+#include "store/azure/azure_upload.h"
+#include "store/azure/decoder.h"
+#include "store/azure/request_builder.h"
+#include "store/checks.h"
+#include "store/cloud/object_sink.h"
+#include "store/gather_sink.h"
+
+namespace airfreight {
+namespace azure {
+namespace {
+
+// A page of 1,000 names of 1,024 bytes, each byte written as five ("&amp;") or encoded as three and
+// with its properties of some KiB around it, has below 10 MiB; four times that is no page.
+constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
+
+}  // namespace
+
+Capabilities AzureCapabilities() {
+  Capabilities capabilities;
+  capabilities.conditional_put = true;
+  capabilities.conditional_remove = true;
+  capabilities.max_put_bytes = kMaxPutBytes;
+  capabilities.parts = true;
+  capabilities.min_part_bytes = 1;
+  capabilities.max_part_bytes = kMaxBlockBytes;
+  capabilities.max_parts = kMaxBlocks;
+  capabilities.max_object_bytes = kMaxObjectBytes;
+  capabilities.parallel = true;
+  return capabilities;
+}
+
+AzureStore::AzureStore(StoreUri uri, AzureOptions options, std::unique_ptr<HttpTransport> transport,
+                       Environment environment, Clock clock)
+    : client_(std::make_shared<AzureClient>(std::move(uri), std::move(options),
+                                            std::move(transport), std::move(environment),
+                                            std::move(clock))),
+      root_(client_->uri().Root()) {}
+
+Capabilities AzureStore::capabilities() const { return AzureCapabilities(); }
+
+Result<ObjectInfo> AzureStore::DoPut(std::string_view key, const Body& body,
+                                     const PutOptions& options, const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  if (body.size() > kMaxPutBytes) {
+    return Fail(ErrorCode::kTooLarge,
+                fmt::format("{} bytes; Azure takes at most {} (5000 MiB) in one request",
+                            body.size(), kMaxPutBytes));
+  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      const HttpResponse response,
+      client_->Execute(
+          BuildPut(uri.FullKey(key), body, options, client_->ChecksumOf(body), client_->options()),
+          context, nullptr));
+  ObjectInfo info;
+  info.key = key;
+  info.size = body.size();
+  info.version = response.headers.Get("etag");
+  info.metadata = options.metadata;
+  if (info.version.empty()) {
+    return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
+  }
+  return info;
+}
+
+Result<ObjectInfo> AzureStore::DoRead(std::string_view key, const GetOptions& options,
+                                      ReadSink& sink, const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
+  ObjectSink object(key, options, sink, &DecodeInfo);
+  const auto response = client_->Execute(BuildGet(uri.FullKey(key), options), context, &object);
+  if (!response) return Fail(response.error());
+  return object.Finish();
+}
+
+Result<ObjectInfo> AzureStore::DoHead(std::string_view key, const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const HttpResponse response,
+                              client_->Execute(BuildHead(uri.FullKey(key)), context, nullptr));
+  return DecodeInfo(key, response);
+}
+
+Status AzureStore::DoRemove(std::string_view key, const Condition& condition,
+                            const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
+  const auto response =
+      client_->Execute(BuildRemove(uri.FullKey(key), condition), context, nullptr);
+  if (response || response.error().code == ErrorCode::kNotFound) return {};
+  return Fail(response.error());
+}
+
+Result<ListPage> AzureStore::DoList(std::string_view prefix, std::string_view token, int limit,
+                                    const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+  const std::string under = uri.prefix.empty() ? std::string() : uri.prefix + "/";
+  BufferSink answer(kMaxListAnswer);
+  const auto response =
+      client_->Execute(BuildList(under + std::string(prefix), token, limit), context, &answer);
+  if (!response) return Fail(response.error());
+  return DecodeList(AsText(answer.view()), under);
+}
+
+Result<ObjectInfo> AzureStore::Put(std::string_view key, const Body& body,
+                                   const PutOptions& options, const Context& context) {
+  return DoPut(key, body, options, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<ObjectInfo> AzureStore::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                                    const Context& context) {
+  return DoRead(key, options, sink, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<GetResult> AzureStore::Get(std::string_view key, const GetOptions& options,
+                                  const Context& context) {
+  GatherSink sink(options);
+  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
+  return GetResult{std::move(info), sink.Take()};
+}
+
+Result<std::unique_ptr<PartUpload>> AzureStore::StartUpload(std::string_view key,
+                                                            const PutOptions& options,
+                                                            const Context& context) {
+  return StartAzureUpload(client_, key, options, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<ObjectInfo> AzureStore::Head(std::string_view key, const Context& context) {
+  return DoHead(key, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Status AzureStore::Remove(std::string_view key, const Condition& condition,
+                          const Context& context) {
+  return DoRemove(key, condition, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<ListPage> AzureStore::List(std::string_view prefix, std::string_view token, int limit,
+                                  const Context& context) {
+  return DoList(prefix, token, limit, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, {});
+  });
+}
+
+}  // namespace azure
+
+Result<std::shared_ptr<ObjectStore>> OpenAzureStore(const StoreUri& uri,
+                                                    const StoreSettings& settings) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(azure::AzureOptions options, azure::ParseAzureOptions(settings));
+  auto transport = std::make_unique<CurlTransport>(options.transport);
+  return std::make_shared<azure::AzureStore>(uri, std::move(options), std::move(transport),
+                                             Environment::OfProcess(), &UnixSecondsNow);
+}
+
+}  // namespace airfreight

@@ -1,0 +1,121 @@
+#include "store/azure/azure_upload.h"
+
+#include <fmt/format.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "store/azure/azure_store.h"
+#include "store/azure/request_builder.h"
+#include "store/checks.h"
+
+namespace airfreight::azure {
+namespace {
+
+/// An upload that has begun. See PartUpload; immutable until it is given up, hence its threads.
+class AzureUpload final : public PartUpload {
+ public:
+  AzureUpload(std::shared_ptr<AzureClient> client, std::string_view key, PutOptions options,
+              std::string id)
+      : client_(std::move(client)),
+        root_(client_->uri().Root()),
+        key_(key),
+        full_key_(client_->uri().FullKey(key)),
+        options_(std::move(options)),
+        id_(std::move(id)) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return DoComplete(parts, condition, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Status Abort(const Context& /*context*/) override {
+    given_up_ = true;
+    return {};
+  }
+
+ private:
+  static tl::unexpected<Error> GivenUp() {
+    return Fail(ErrorCode::kNotFound, "the upload was given up");
+  }
+
+  Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                                 const Context& context) {
+    if (given_up_) return GivenUp();
+    if (number < 1 || number > kMaxBlocks || body.size() > kMaxBlockBytes) {
+      return Fail(
+          ErrorCode::kTooLarge,
+          fmt::format("part {} of {} bytes; Azure takes {} parts of at most {} bytes (4000 MiB)",
+                      number, body.size(), kMaxBlocks, kMaxBlockBytes));
+    }
+    UploadedPart part{number, offset, body.size(), crc32c, BlockId(id_, number)};
+    AIRFREIGHT_RETURN_IF_ERROR(
+        client_
+            ->Execute(BuildPutBlock(full_key_, part.tag, body, options_, client_->ChecksumOf(body),
+                                    client_->options()),
+                      context, nullptr)
+            .map([](const HttpResponse&) {}));
+    return part;
+  }
+
+  Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                                const Context& context) {
+    if (given_up_) return GivenUp();
+    ObjectInfo info;
+    info.key = key_;
+    info.metadata = options_.metadata;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
+        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
+      }
+      info.size += parts[i].size;
+    }
+    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
+
+    const std::string document = BlockListDocument(parts);
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        const HttpResponse response,
+        client_->Execute(BuildPutBlockList(full_key_, document, options_, condition,
+                                           client_->ChecksumOf(Body(document)), client_->options()),
+                         context, nullptr));
+    info.version = response.headers.Get("etag");
+    if (info.version.empty()) {
+      return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
+    }
+    return info;
+  }
+
+  const std::shared_ptr<AzureClient> client_;
+  const std::string root_;
+  const std::string key_;
+  const std::string full_key_;
+  const PutOptions options_;
+  const std::string id_;
+  bool given_up_ = false;  // Changed with no other call under way.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PartUpload>> StartAzureUpload(std::shared_ptr<AzureClient> client,
+                                                     std::string_view key,
+                                                     const PutOptions& options,
+                                                     const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, client->uri().prefix));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, RandomHex128());
+  return std::make_unique<AzureUpload>(std::move(client), key, options, std::move(id));
+}
+
+}  // namespace airfreight::azure

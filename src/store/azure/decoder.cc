@@ -1,0 +1,321 @@
+#include "store/azure/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <optional>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "base/percent.h"
+#include "base/time.h"
+#include "http/headers.h"
+#include "store/azure/metadata.h"
+#include "store/cloud/answers.h"
+
+namespace airfreight::azure {
+namespace {
+
+// A signature that is older or younger than this is refused
+// (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key#specifying-the-date-header).
+constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
+// Markers are base64 of a name with some more; a URL has 8 KiB with most.
+constexpr size_t kMaxMarker = 4096;
+constexpr std::string_view kMetaPrefix = "x-ms-meta-";
+
+struct Meaning {
+  std::string_view service_code;
+  ErrorCode code;
+  bool retryable;
+  std::string_view advice;
+};
+
+constexpr std::string_view kRole =
+    "assign it the role Storage Blob Data Contributor on the container, or give the SAS the "
+    "permissions racwdl";
+
+// Codes that say more than their status
+// (learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes and
+// …/blob-service-error-codes).
+constexpr auto kMeanings = std::to_array<Meaning>({
+    {"ServerBusy", ErrorCode::kThrottled, true, ""},
+    {"TooManyRequests", ErrorCode::kThrottled, true, ""},
+    {"OperationTimedOut", ErrorCode::kUnavailable, true, ""},
+    {"InternalError", ErrorCode::kUnavailable, true, ""},
+    {"AccountBeingCreated", ErrorCode::kUnavailable, true, ""},
+    // The bytes were damaged on their way.
+    {"Crc64Mismatch", ErrorCode::kUnavailable, true, ""},
+    {"Md5Mismatch", ErrorCode::kUnavailable, true, ""},
+
+    {"BlobAlreadyExists", ErrorCode::kConditionFailed, false, ""},
+    {"ConditionNotMet", ErrorCode::kConditionFailed, false, ""},
+    {"TargetConditionNotMet", ErrorCode::kConditionFailed, false, ""},
+    // The blocks are not there (any more): another write of the same name has been committed, and
+    // takes all blocks that wait there with it, or a week has passed.
+    {"InvalidBlockList", ErrorCode::kNotFound, false, ""},
+    {"BlobNotFound", ErrorCode::kNotFound, false, ""},
+    {"ResourceNotFound", ErrorCode::kNotFound, false, ""},
+
+    {"RequestBodyTooLarge", ErrorCode::kTooLarge, false, ""},
+    {"BlockCountExceedsLimit", ErrorCode::kTooLarge, false, ""},
+    {"InvalidBlobOrBlock", ErrorCode::kInvalid, false,
+     "another program has begun an upload of this very blob and not ended it; what it left goes "
+     "within a week, or when the blob is written in one piece"},
+    {"InvalidBlobType", ErrorCode::kInvalid, false,
+     "an append or page blob of another program lies there"},
+    {"LeaseIdMissing", ErrorCode::kInvalid, false, "another program holds a lease on it"},
+    {"SnapshotsPresent", ErrorCode::kInvalid, false,
+     "someone has made snapshots of the blob; it goes when they are gone"},
+    {"BlobArchived", ErrorCode::kDenied, false, "the blob lies in the archive tier; rehydrate it"},
+    {"BlobBeingRehydrated", ErrorCode::kDenied, false,
+     "the blob is on its way out of the archive tier"},
+    {"BlobImmutableDueToPolicy", ErrorCode::kDenied, false,
+     "the container's immutability policy keeps it; use a container without one"},
+
+    {"AuthenticationFailed", ErrorCode::kDenied, false,
+     "the key, SAS or token does not belong to this account, is cut off or has expired, or this "
+     "machine's clock is more than 15 minutes off"},
+    {"InvalidAuthenticationInfo", ErrorCode::kDenied, false,
+     "the token is not right, or has expired"},
+    {"NoAuthenticationInformation", ErrorCode::kDenied, false, ""},
+    {"AuthorizationFailure", ErrorCode::kDenied, false,
+     "the account's firewall does not let this machine in, or the SAS lacks a permission"},
+    {"AuthorizationPermissionMismatch", ErrorCode::kDenied, false, kRole},
+    {"InsufficientAccountPermissions", ErrorCode::kDenied, false, kRole},
+    {"AuthorizationProtocolMismatch", ErrorCode::kDenied, false,
+     "the SAS is for https only; so must be the endpoint"},
+    {"AuthorizationSourceIPMismatch", ErrorCode::kDenied, false,
+     "the SAS is for other addresses than this machine's"},
+    {"AuthorizationServiceMismatch", ErrorCode::kDenied, false,
+     "the SAS is not for the blob service (ss=b)"},
+    {"AuthorizationResourceTypeMismatch", ErrorCode::kDenied, false,
+     "the SAS needs the resource types container and object (srt=co)"},
+    {"KeyBasedAuthenticationNotPermitted", ErrorCode::kDenied, false,
+     "the account allows no keys: use a managed identity, workload identity or an application"},
+    {"PublicAccessNotPermitted", ErrorCode::kDenied, false, ""},
+    {"AccountIsDisabled", ErrorCode::kDenied, false, ""},
+});
+
+const Meaning* FindMeaning(std::string_view service_code) {
+  const auto* const found =
+      std::find_if(kMeanings.begin(), kMeanings.end(),
+                   [&](const Meaning& meaning) { return meaning.service_code == service_code; });
+  return found == kMeanings.end() ? nullptr : &*found;
+}
+
+bool IsRead(Operation operation) {
+  return operation == Operation::kGet || operation == Operation::kHead;
+}
+
+// By the status alone.
+Meaning MeaningOf(int status, bool has_code) {
+  switch (status) {
+    case 304:
+    case 412:
+      // What a 412 of another name is about (leases, sequence numbers) is no condition of ours.
+      return {"", has_code && status == 412 ? ErrorCode::kInvalid : ErrorCode::kConditionFailed,
+              false, ""};
+    case 401:
+    case 403:
+      return {"", ErrorCode::kDenied, false, ""};
+    case 404:
+      return {"", ErrorCode::kNotFound, false, ""};
+    case 407:
+      return {"", ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
+    case 408:
+      return {"", ErrorCode::kUnavailable, true, ""};
+    case 409:
+      // What is known to pass is in the list above; what the service has of its own may last.
+      return {"", has_code ? ErrorCode::kInvalid : ErrorCode::kUnavailable, !has_code, ""};
+    case 413:
+      return {"", ErrorCode::kTooLarge, false, ""};
+    case 429:
+      return {"", ErrorCode::kThrottled, true, ""};
+    case 501:
+      return {"", ErrorCode::kUnsupported, false, ""};
+    default:
+      break;
+  }
+  if (status >= 500) return {"", ErrorCode::kUnavailable, true, ""};
+  if (status >= 400) return {"", ErrorCode::kInvalid, false, ""};
+  if (status >= 300) {
+    return {"", ErrorCode::kInvalid, false,
+            "the store sends elsewhere: correct [airfreight] az_account or az_endpoint_url"};
+  }
+  return {"", ErrorCode::kInternal, false, ""};
+}
+
+bool ParseXml(std::string_view text, pugi::xml_document& document) {
+  // The service's own answers begin with a byte order mark, which the parser skips.
+  return document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+}
+
+std::string Child(const pugi::xml_node& node, const char* name) {
+  return node.child(name).text().get();
+}
+
+tl::unexpected<Error> Malformed(std::string_view what) {
+  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not Azure's: {}", what));
+}
+
+struct ErrorDocument {
+  std::string code;
+  std::string message;
+};
+
+ErrorDocument ParseErrorDocument(std::string_view text) {
+  pugi::xml_document document;
+  if (text.empty() || !ParseXml(text, document)) return {};
+  // What else it has (AuthenticationErrorDetail with the string to sign, the value of a parameter)
+  // may hold a part of a signature.
+  const pugi::xml_node error = document.child("Error");
+  return {Child(error, "Code"), Child(error, "Message")};
+}
+
+std::string CodeOf(const HttpResponse& response, const ErrorDocument& document) {
+  const std::string_view header = response.headers.Get("x-ms-error-code");
+  return header.empty() ? document.code : std::string(header);
+}
+
+// The sentence, without the request's id and time, which the service puts on lines behind it.
+std::string SentenceOf(std::string_view message) {
+  std::string said = ServersWords(message.substr(0, message.find_first_of("\r\n")));
+  while (said.ends_with('.') || said.ends_with(' ')) said.pop_back();
+  return said;
+}
+
+}  // namespace
+
+Error DecodeError(const FailedAnswer& answer, int64_t now) {
+  const HttpResponse& response = *answer.response;
+  const ErrorDocument document = ParseErrorDocument(response.error_document);
+  const std::string code = CodeOf(response, document);
+  Meaning meaning = MeaningOf(response.status, !code.empty());
+  if (const Meaning* known = FindMeaning(code)) meaning = *known;
+
+  Error error;
+  error.code = meaning.code;
+  error.retryable = meaning.retryable;
+  error.http_status = response.status;
+  error.service_code = ServersWords(code).substr(0, 64);
+  error.request_id = ServersWords(response.headers.Get("x-ms-request-id")).substr(0, 128);
+  if (error.retryable) {
+    error.retry_after_seconds = RetryAfterSeconds(response.headers.Get("retry-after"), now);
+  }
+  if (code == "ContainerNotFound" || code == "ContainerBeingDeleted") {
+    error.code = ErrorCode::kInvalid;
+    error.message = fmt::format(
+        "the container '{}' {}; create it, or correct the store's URI", answer.container,
+        code == "ContainerNotFound" ? "does not exist in this account" : "is being deleted");
+    return error;
+  }
+  // If-Match on what is not there. A list of blocks that are gone says nothing of a condition, nor
+  // does a bare 404 to it.
+  const bool of_upload =
+      code == "InvalidBlockList" || (answer.operation == Operation::kPutBlockList && code.empty());
+  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
+      !of_upload) {
+    error.code = ErrorCode::kConditionFailed;
+  }
+
+  std::string said = SentenceOf(document.message);
+  if (said.empty()) {
+    switch (error.code) {
+      case ErrorCode::kNotFound:
+        said = "no such object";
+        break;
+      case ErrorCode::kConditionFailed:
+        said = "the condition of the request does not hold";
+        break;
+      default:
+        said = "the store answered without an explanation";
+        break;
+    }
+  }
+  if (!meaning.advice.empty()) said += ": ";
+  error.message = said + std::string(meaning.advice);
+  return error;
+}
+
+Correction DecodeCorrection(const FailedAnswer& answer, Credential::Kind credential, int64_t now) {
+  const HttpResponse& response = *answer.response;
+  const std::string code = CodeOf(response, ParseErrorDocument(response.error_document));
+  if (credential == Credential::Kind::kToken) {
+    // A token that has ended, or whose keys the service knows no more.
+    return {response.status == 401 || code == "AuthenticationFailed" ? Correction::Kind::kCredential
+                                                                     : Correction::Kind::kNone,
+            0};
+  }
+  if (credential == Credential::Kind::kSharedKey && response.status == 403 &&
+      (code == "AuthenticationFailed" || code.empty())) {
+    const auto server_time = ParseHttpDate(response.headers.Get("date"));
+    if (server_time && std::abs(*server_time - now) >= kMaxSkewSeconds) {
+      return {Correction::Kind::kClock, *server_time};
+    }
+  }
+  return {};
+}
+
+Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
+  ObjectInfo info;
+  info.key = key;
+  std::optional<uint64_t> size = response.content_length;
+  if (response.status == 206) {
+    const std::string_view range = response.headers.Get("content-range");
+    const size_t slash = range.find('/');
+    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
+    if (!size) return Malformed("a part without the whole's length");
+  }
+  info.size = size.value_or(0);
+  info.version = response.headers.Get("etag");
+  if (info.version.empty()) return Malformed("no ETag");
+  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
+  for (const auto& [name, value] : response.headers) {
+    const std::string_view view = name;
+    if (EqualsIgnoreCase(view.substr(0, kMetaPrefix.size()), kMetaPrefix)) {
+      info.metadata[DecodeMetadataName(view.substr(kMetaPrefix.size()))] =
+          DecodeMetadataValue(value);
+    }
+  }
+  return info;
+}
+
+Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
+  pugi::xml_document document;
+  if (!ParseXml(text, document)) return Malformed("a list that is no XML");
+  const pugi::xml_node list = document.child("EnumerationResults");
+  if (!list) return Malformed("a list without EnumerationResults");
+
+  ListPage page;
+  for (const pugi::xml_node& entry : list.child("Blobs").children("Blob")) {
+    const pugi::xml_node properties = entry.child("Properties");
+    if (Child(properties, "ResourceType") == "directory") continue;
+    ObjectInfo info;
+    std::string key = Child(entry, "Name");
+    if (entry.child("Name").attribute("Encoded").as_bool()) {
+      auto decoded = PercentDecode(key);
+      if (!decoded) return Malformed("a name that is not percent-encoded");
+      key = *std::move(decoded);
+    }
+    if (!key.starts_with(root)) return Malformed("a list of names that were not asked for");
+    const auto size = ParseDecimal(Child(properties, "Content-Length"));
+    if (!size) return Malformed("an object without a size");
+    info.key = key.substr(root.size());
+    info.size = *size;
+    // A version is what the head of an answer says, which has quotes always
+    // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); lists leave them out.
+    info.version = Child(properties, "Etag");
+    if (!info.version.empty() && !info.version.ends_with('"')) {
+      info.version = fmt::format("\"{}\"", info.version);
+    }
+    info.modified_unix = ParseHttpDate(Child(properties, "Last-Modified")).value_or(0);
+    page.objects.push_back(std::move(info));
+  }
+  page.next_token = Child(list, "NextMarker");
+  if (page.next_token.size() > kMaxMarker) return Malformed("a list that goes on too far away");
+  return page;
+}
+
+}  // namespace airfreight::azure

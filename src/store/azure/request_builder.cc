@@ -1,0 +1,229 @@
+#include "store/azure/request_builder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+#include "base/base64.h"
+#include "base/percent.h"
+#include "base/time.h"
+#include "store/azure/metadata.h"
+#include "store/checks.h"
+
+namespace airfreight::azure {
+namespace {
+
+std::string_view Method(Operation operation) {
+  switch (operation) {
+    case Operation::kPut:
+    case Operation::kPutBlock:
+    case Operation::kPutBlockList:
+      return "PUT";
+    case Operation::kGet:
+    case Operation::kList:
+      return "GET";
+    case Operation::kHead:
+      return "HEAD";
+    case Operation::kRemove:
+      return "DELETE";
+  }
+  return "GET";
+}
+
+AzureRequest Begin(Operation operation, std::string_view key) {
+  AzureRequest request;
+  request.operation = operation;
+  request.key = key;
+  return request;
+}
+
+// learn.microsoft.com/rest/api/storageservices/specifying-conditional-headers-for-blob-service-operations
+void SetCondition(const Condition& condition, AzureRequest& request) {
+  switch (condition.kind) {
+    case Condition::Kind::kNone:
+      return;
+    case Condition::Kind::kAbsent:
+      request.headers.Set("If-None-Match", "*");
+      break;
+    case Condition::Kind::kVersion:
+      request.headers.Set("If-Match", condition.version);
+      break;
+  }
+  request.conditional = true;
+}
+
+void SetScope(const PutOptions& put, const AzureOptions& options, AzureRequest& request) {
+  (void)put;
+  const std::string& scope = options.encryption_scope;
+  if (!scope.empty()) request.headers.Set("x-ms-encryption-scope", scope);
+}
+
+void SetChecksum(std::optional<uint64_t> crc64, AzureRequest& request) {
+  if (crc64) request.headers.Set("x-ms-content-crc64", Crc64Header(*crc64));
+}
+
+// What a new object is told of itself.
+void Describe(const PutOptions& put, const AzureOptions& options, AzureRequest& request) {
+  request.headers.Set("x-ms-blob-content-type", put.content_type);
+  for (const auto& [name, value] : put.metadata) {
+    request.headers.Set("x-ms-meta-" + EncodeMetadataName(name), EncodeMetadataValue(value));
+  }
+  SetScope(put, options, request);
+}
+
+std::string EncodedQuery(const Query& query) {
+  std::string text;
+  for (const auto& [name, value] : query) {
+    text +=
+        fmt::format("{}{}={}", text.empty() ? "" : "&", name, PercentEncode(value, kUriUnreserved));
+  }
+  return text;
+}
+
+// The service gives itself a minute for any list of blocks, and some more for its network
+// (learn.microsoft.com/rest/api/storageservices/setting-timeouts-for-blob-service-operations).
+constexpr std::chrono::seconds kCommitIdle{120};
+
+}  // namespace
+
+Status CheckBlobName(std::string_view key, std::string_view prefix) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix));
+  if (key.find('\\') == std::string_view::npos) return {};
+  return Fail(
+      ErrorCode::kInvalid,
+      fmt::format("object key {}: it holds a backslash, which Azure takes for '/'", Quoted(key)));
+}
+
+AzureRequest BuildPut(std::string_view key, const Body& body, const PutOptions& put,
+                      std::optional<uint64_t> crc64, const AzureOptions& options) {
+  AzureRequest request = Begin(Operation::kPut, key);
+  request.body = body;
+  request.headers.Set("x-ms-blob-type", "BlockBlob");
+  SetCondition(put.condition, request);
+  Describe(put, options, request);
+  SetChecksum(crc64, request);
+  return request;
+}
+
+AzureRequest BuildPutBlock(std::string_view key, std::string_view block_id, const Body& body,
+                           const PutOptions& put, std::optional<uint64_t> crc64,
+                           const AzureOptions& options) {
+  AzureRequest request = Begin(Operation::kPutBlock, key);
+  request.query = {{"comp", "block"}, {"blockid", std::string(block_id)}};
+  request.body = body;
+  SetScope(put, options, request);
+  SetChecksum(crc64, request);
+  return request;
+}
+
+AzureRequest BuildPutBlockList(std::string_view key, std::string_view document,
+                               const PutOptions& put, const Condition& condition,
+                               std::optional<uint64_t> crc64, const AzureOptions& options) {
+  AzureRequest request = Begin(Operation::kPutBlockList, key);
+  request.query = {{"comp", "blocklist"}};
+  request.body = Body(document);
+  request.headers.Set("Content-Type", "application/xml");
+  SetCondition(condition, request);
+  Describe(put, options, request);
+  SetChecksum(crc64, request);
+  request.idle_timeout = kCommitIdle;
+  return request;
+}
+
+AzureRequest BuildGet(std::string_view key, const GetOptions& get) {
+  AzureRequest request = Begin(Operation::kGet, key);
+  if (get.offset > 0 || get.length) {
+    std::string range = fmt::format("bytes={}-", get.offset);
+    // A range of no bytes cannot be asked for; its one byte is dropped by the store.
+    if (get.length) {
+      const uint64_t length = std::max<uint64_t>(*get.length, 1);
+      const uint64_t room = UINT64_MAX - get.offset;
+      range += std::to_string(get.offset + std::min(length - 1, room));
+    }
+    request.headers.Set("x-ms-range", range);
+  }
+  if (!get.if_version.empty()) {
+    request.headers.Set("If-Match", get.if_version);
+    request.conditional = true;
+  }
+  return request;
+}
+
+AzureRequest BuildHead(std::string_view key) { return Begin(Operation::kHead, key); }
+
+AzureRequest BuildRemove(std::string_view key, const Condition& condition) {
+  AzureRequest request = Begin(Operation::kRemove, key);
+  if (condition.kind == Condition::Kind::kVersion) SetCondition(condition, request);
+  return request;
+}
+
+AzureRequest BuildList(std::string_view prefix, std::string_view marker, int limit) {
+  AzureRequest request = Begin(Operation::kList, "");
+  request.query = {
+      {"restype", "container"}, {"comp", "list"}, {"maxresults", std::to_string(limit)}};
+  if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+  if (!marker.empty()) request.query.emplace_back("marker", marker);
+  return request;
+}
+
+std::string BlockId(std::string_view upload, int number) {
+  // 39 bytes, which base64 takes without padding; 64 are the most.
+  return Base64Encode(AsBytes(fmt::format("{}-{:06}", upload, number)));
+}
+
+std::string BlockListDocument(const std::vector<UploadedPart>& parts) {
+  std::string text = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
+  for (const UploadedPart& part : parts) text += fmt::format("<Latest>{}</Latest>", part.tag);
+  return text + "</BlockList>";
+}
+
+std::string Crc64Header(uint64_t crc64) {
+  std::array<std::byte, 8> bytes;
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(crc64 >> (8 * i));
+  return Base64Encode(bytes);
+}
+
+Result<HttpRequest> Sign(const AzureRequest& request, const Signer& signer) {
+  const Endpoint& endpoint = signer.account.endpoint;
+  SignedParts parts;
+  parts.method = Method(request.operation);
+  parts.path = fmt::format("{}/{}", endpoint.path, PercentEncode(signer.container, kUriUnreserved));
+  // Each byte outside of the unreserved ones is encoded, exactly once: what is sent is what is
+  // signed, whatever stands between.
+  if (!request.key.empty()) parts.path += "/" + PercentEncode(request.key, kUriPath);
+  parts.query = request.query;
+  parts.headers = request.headers;
+  parts.headers.Set("x-ms-date", FormatHttpDate(signer.unix_seconds));
+  parts.headers.Set("x-ms-version", kApiVersion);
+  parts.content_length = request.body.size();
+
+  HttpRequest http;
+  http.method = parts.method;
+  http.url = fmt::format("{}://{}{}", endpoint.tls ? "https" : "http", endpoint.host, parts.path);
+  std::string query = EncodedQuery(request.query);
+  const std::string_view secret = signer.credential.secret.Reveal();
+  switch (signer.credential.kind) {
+    case Credential::Kind::kSharedKey: {
+      AIRFREIGHT_ASSIGN_OR_RETURN(
+          const std::string authorization,
+          SharedKeyAuthorization(parts, signer.account.name, signer.credential.secret));
+      parts.headers.Set("Authorization", authorization);
+      break;
+    }
+    case Credential::Kind::kSas:
+      query += fmt::format("{}{}", query.empty() ? "" : "&", secret);
+      break;
+    case Credential::Kind::kToken:
+      parts.headers.Set("Authorization", fmt::format("Bearer {}", secret));
+      break;
+  }
+  if (!query.empty()) http.url += "?" + query;
+  http.headers = std::move(parts.headers);
+  http.body = request.body;
+  http.idle_timeout = request.idle_timeout;
+  return http;
+}
+
+}  // namespace airfreight::azure
