@@ -14,6 +14,7 @@ import re
 #: `include/airfreight/coordinate.h`; kMaxLabel in `src/store/s3/endpoint.cc`.
 _MAX_DIRECTORY_BYTES = 2048
 _MIN_BUCKET, _MAX_BUCKET = 3, 255
+_MIN_CONTAINER, _MAX_CONTAINER = 3, 63
 _MAX_PREFIX_BYTES = 150
 _MAX_REGION = 63
 
@@ -52,9 +53,9 @@ def store_uri(uri: str) -> str:
     if holds_secret(uri):
         return "must not hold credentials: before the `@` stands the id of an Airflow connection"
     scheme, separator, rest = uri.partition("://")
-    native = scheme in ("s3", "redis", "rediss", "file")
+    native = kind(uri) in ("s3", "az", "redis", "file")
     if not separator or not (native or _is_python(scheme)):
-        return "must begin with s3://, redis://, rediss://, file:// or fsspec+<protocol>://"
+        return "must begin with s3://, az://, redis://, rediss://, file:// or fsspec+<protocol>://"
     if any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in uri):
         return "must not hold control characters, nor anything that is not UTF-8"
     if "?" in uri or "#" in uri:
@@ -63,7 +64,9 @@ def store_uri(uri: str) -> str:
         return _place_of_python(scheme, rest)
     if scheme == "file":
         return _directory(rest)
-    return _redis(rest) if scheme in ("redis", "rediss") else _bucket_and_prefix(rest)
+    if kind(uri) == "redis":
+        return _redis(rest)
+    return _container_and_prefix(rest) if kind(uri) == "az" else _bucket_and_prefix(rest)
 
 
 def is_directory(uri: str) -> bool:
@@ -145,6 +148,23 @@ def _bucket_and_prefix(rest: str) -> str:
     return _prefix(prefix)
 
 
+def _container_and_prefix(rest: str) -> str:
+    authority, _, prefix = rest.partition("/")
+    connection, at, container = authority.rpartition("@")
+    if at and not connection:
+        return "has an `@` but no connection id before it"
+    if at and "." in container:
+        return (
+            "has an Airflow connection before the `@`, and not the container as in Hadoop's "
+            f"spelling: az://{connection}/prefix with az_account = {container.partition('.')[0]}"
+        )
+    if not re.fullmatch(r"[a-z0-9-]+", container):
+        return "has no right container name: small letters, digits and hyphens"
+    if not _MIN_CONTAINER <= len(container) <= _MAX_CONTAINER:
+        return f"must name a container of {_MIN_CONTAINER} to {_MAX_CONTAINER} characters"
+    return _prefix(prefix)
+
+
 def _prefix(prefix: str) -> str:
     prefix = prefix.rstrip("/")
     if len(prefix.encode()) > _MAX_PREFIX_BYTES:
@@ -169,6 +189,26 @@ def endpoint_url(url: str) -> str:
     if match is None or (match[1] is not None and not 0 < int(match[1]) < 1 << 16):
         return "must be https:// or http://, a host and perhaps a port and a path"
     return ""
+
+
+def az_account(text: str) -> str:
+    """Checks the name of a storage account."""
+    return (
+        "" if re.fullmatch(r"[a-z0-9]{3,24}", text) else "must be 3 to 24 small letters or digits"
+    )
+
+
+def az_id(text: str) -> str:
+    """Checks the id of a tenant or of an application."""
+    return (
+        "" if re.fullmatch(r"[A-Za-z0-9.-]{1,253}", text) else "must be an id, as the portal has it"
+    )
+
+
+def az_encryption_scope(text: str) -> str:
+    """Checks the name of an encryption scope."""
+    right = re.fullmatch(r"[A-Za-z0-9_-]{3,63}", text)
+    return "" if right else "must be 3 to 63 letters, digits, hyphens and underscores"
 
 
 def region(text: str) -> str:

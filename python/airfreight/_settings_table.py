@@ -17,6 +17,8 @@ _MOST_SECONDS = 7 * 24 * 3600
 _MOST_TTL = 100 * 366 * 24 * 3600
 #: Beyond, servers answer with 503 rather than with more bytes.
 _MOST_CONNECTIONS = 256
+#: The stores with settings of their own, which are named `<kind>_<setting>`.
+_KINDS = ("s3", "az", "redis", "file", "fsspec")
 #: More rows of a preview never fit a reference.
 _MOST_PREVIEW = 100
 #: The core's sizes have 64 bits.
@@ -34,8 +36,8 @@ class Option(NamedTuple):
         description: for `airflow config list`.
         choices: the only values that are right; empty: any.
         minimum, maximum: smallest and largest right number.
-        store: "s3", "redis", "file" or "fsspec" when the option belongs to that kind of store; else
-            "".
+        store: "s3", "az", "redis", "file" or "fsspec" when the option belongs to that kind of
+            store; else "".
     """
 
     name: str
@@ -74,7 +76,7 @@ def _option(
     minimum: float | None = None,
     maximum: float | None = None,
 ) -> Option:
-    store = next((p for p in ("s3", "redis", "file", "fsspec") if name.startswith(f"{p}_")), "")
+    store = next((kind for kind in _KINDS if name.startswith(f"{kind}_")), "")
     return Option(name, kind, default, example, description, choices, minimum, maximum, store)
 
 
@@ -84,11 +86,11 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "file://{AIRFLOW_HOME}/airfreight",
         "s3://bucket/xcom",
-        "Where values go: s3://bucket/prefix or redis://host:port/db/prefix (rediss:// for TLS), "
-        "each with conn_id@ after the // where an Airflow connection has the credentials, or "
-        "file:///directory. The default, a directory, serves one "
-        "machine only "
-        "and is refused under Celery, Kubernetes and other distributed executors.",
+        "Where values go: s3://bucket/prefix, az://container/prefix or "
+        "redis://host:port/db/prefix (rediss:// for TLS), each with conn_id@ after the // where an "
+        "Airflow connection has the credentials, or file:///directory. The default, a directory, "
+        "serves one machine only and is refused under Celery, Kubernetes and other distributed "
+        "executors.",
     ),
     _option(
         "threshold",
@@ -284,6 +286,79 @@ OPTIONS: tuple[Option, ...] = (
         '{"timeout": 30}',
         "Arguments for the file system of a store of fsspec+<protocol>://: a JSON object. Secrets "
         "belong into an Airflow connection instead, whose extras may have an object of this name.",
+    ),
+    _option(
+        "az_account",
+        "string",
+        None,
+        "myaccount",
+        "Azure storage account of an az:// store. Default: that of its Airflow connection, "
+        "AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING.",
+    ),
+    _option(
+        "az_endpoint_url",
+        "string",
+        None,
+        "https://myaccount.blob.core.usgovcloudapi.net",
+        "URL of the account's blob service, where that is not in Azure's public cloud; an "
+        "emulator's has the account as its path.",
+    ),
+    _option(
+        "az_tenant_id",
+        "string",
+        None,
+        "72f988bf-86f1-41af-91ab-2d7cd011db47",
+        "Tenant of the workload identity or application that asks. Default: AZURE_TENANT_ID.",
+    ),
+    _option(
+        "az_client_id",
+        "string",
+        None,
+        "72f988bf-86f1-41af-91ab-2d7cd011db47",
+        "Client id of the managed identity, workload identity or application that asks; keys in "
+        "the environment then do not count. Default: AZURE_CLIENT_ID, or the machine's own "
+        "identity.",
+    ),
+    _option(
+        "az_encryption_scope",
+        "string",
+        None,
+        "sales-2026",
+        "Encryption scope that objects are written under. Default: the container's.",
+    ),
+    _option(
+        "az_checksums",
+        "string",
+        "auto",
+        "never",
+        "Whether uploads carry a CRC-64 that the service checks before it confirms them.",
+        choices=("auto", "never"),
+    ),
+    _option(
+        "az_ca_bundle",
+        "string",
+        None,
+        "/etc/ssl/certs/company-ca.pem",
+        "As s3_ca_bundle, for az:// stores.",
+    ),
+    _option("az_verify", "boolean", "True", "True", "As s3_verify, for az:// stores."),
+    _option(
+        "az_connect_timeout",
+        "number",
+        "10",
+        "10",
+        "As s3_connect_timeout, for az:// stores.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
+    ),
+    _option(
+        "az_idle_timeout",
+        "number",
+        "60",
+        "60",
+        "As s3_idle_timeout, for az:// stores.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
     _option(
         "s3_endpoint_url",

@@ -34,6 +34,11 @@ _TEXTS = {
     "s3_endpoint_url": _checks.endpoint_url,
     "s3_region": _checks.region,
     "redis_sentinels": _checks.redis_sentinels,
+    "az_endpoint_url": _checks.endpoint_url,
+    "az_account": _checks.az_account,
+    "az_tenant_id": _checks.az_id,
+    "az_client_id": _checks.az_id,
+    "az_encryption_scope": _checks.az_encryption_scope,
 }
 
 

@@ -131,12 +131,14 @@ def azurite() -> Path:
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
             # What it depends on runs nothing of its own when it is installed.
-            options = ["--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund"]
             run(
-                [programs / "npm", "install", *options, Azurite.PACKAGE],
+                [
+                    programs / "npm", "install", Azurite.PACKAGE, "--prefix", folder,
+                    "--ignore-scripts", "--no-audit", "--no-fund",
+                ],
                 env={"PATH": path},
                 quiet=True,
-            )
+            )  # fmt: skip
             main = folder / "node_modules" / "azurite" / "dist" / "src" / "blob" / "main.js"
             BIN.mkdir(parents=True, exist_ok=True)
             program.write_text(f'#!/bin/sh\nexec "{programs / "node"}" "{main}" "$@"\n')

@@ -33,8 +33,8 @@ Error WithoutSignature(Error error, const Credential& credential) {
   std::string_view token = credential.secret.Reveal();
   token.remove_prefix(std::min(token.find(kName), token.size() - kName.size()) + kName.size());
   const std::string_view encoded = token.substr(0, token.find('&'));
-  const auto decoded = PercentDecode(encoded);
-  for (const std::string_view text : {encoded, std::string_view(decoded ? *decoded : "")}) {
+  const std::string decoded = PercentDecode(encoded).value_or("");
+  for (const std::string_view text : {encoded, std::string_view(decoded)}) {
     if (!text.empty() && error.message.find(text) != std::string::npos) {
       error.message = "the store's words repeat the shared access signature and are not shown";
     }
