@@ -33,6 +33,7 @@ Capabilities AzureCapabilities() {
   capabilities.max_part_bytes = kMaxBlockBytes;
   capabilities.max_parts = kMaxBlocks;
   capabilities.max_object_bytes = kMaxObjectBytes;
+  capabilities.encryption_key = true;
   capabilities.parallel = true;
   return capabilities;
 }
@@ -50,7 +51,7 @@ Result<ObjectInfo> AzureStore::DoPut(std::string_view key, const Body& body,
                                      const PutOptions& options, const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
   if (body.size() > kMaxPutBytes) {
     return Fail(ErrorCode::kTooLarge,
                 fmt::format("{} bytes; Azure takes at most {} (5000 MiB) in one request",

@@ -113,7 +113,7 @@ Result<std::unique_ptr<PartUpload>> StartAzureUpload(std::shared_ptr<AzureClient
                                                      const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, client->uri().prefix));
-  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, AzureCapabilities()));
   AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, RandomHex128());
   return std::make_unique<AzureUpload>(std::move(client), key, options, std::move(id));
 }

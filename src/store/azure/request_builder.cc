@@ -55,8 +55,8 @@ void SetCondition(const Condition& condition, AzureRequest& request) {
 }
 
 void SetScope(const PutOptions& put, const AzureOptions& options, AzureRequest& request) {
-  (void)put;
-  const std::string& scope = options.encryption_scope;
+  const std::string& scope =
+      put.encryption_key.empty() ? options.encryption_scope : put.encryption_key;
   if (!scope.empty()) request.headers.Set("x-ms-encryption-scope", scope);
 }
 

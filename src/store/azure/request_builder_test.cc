@@ -50,6 +50,18 @@ TEST(AzureRequestBuilder, PutCarriesWhatDescribesTheObject) {
   EXPECT_THAT(std::string(http.headers.Get("authorization")), StartsWith("SharedKey myaccount:"));
 }
 
+TEST(AzureRequestBuilder, AScopeOfTheRequestGoesBeforeThatOfTheSettings) {
+  AzureOptions options;
+  options.encryption_scope = "scope1";
+  PutOptions put;
+  put.encryption_key = "scope2";
+  for (const AzureRequest& request :
+       {BuildPut("k", Body(), put, {}, options), BuildPutBlock("k", "id", Body(), put, {}, options),
+        BuildPutBlockList("k", "", put, Condition::None(), {}, options)}) {
+    EXPECT_EQ(request.headers.Get("x-ms-encryption-scope"), "scope2");
+  }
+}
+
 TEST(AzureRequestBuilder, WhatIsNotAskedForIsNotSent) {
   const AzureRequest put = BuildPut("k", Body(), {}, {}, {});
   for (const char* const name :
