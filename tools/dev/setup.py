@@ -147,6 +147,12 @@ def azurite() -> Path:
     return program
 
 
+def servers() -> None:
+    """Those that the conformance suite and the tests in Python run against, but for Debian's."""
+    versitygw()
+    azurite()
+
+
 def bench_venv(wheel: Path) -> Path:
     """An environment with the clients of tools/requirements-bench.txt and the wheel."""
     uv = tools_venv() / "bin" / "uv"
@@ -199,6 +205,5 @@ def core_venv(wheel: Path) -> Path:
 def everything() -> None:
     """All that `./dev test` installs, without running a test."""
     tools()
-    versitygw()
+    servers()
     minio()
-    azurite()

@@ -25,10 +25,11 @@ if TYPE_CHECKING:
 AIRFLOW_FULL = ("3.3.2", "2.11.2")
 AIRFLOW_SHORT = ("2.9.3", "2.10.5", "3.0.6", "3.4.0b2")
 
-# Before a command: two Redis servers, one of them over TLS.
-_BESIDE_REDIS = ("python3", "-m", "tests.servers.redis", "--")
-# And Azure's emulator.
-_BESIDE_AZURITE = ("python3", "-m", Azurite.__module__, "--bucket", "conformance", "--")
+# What stands before a command that wants a server of every store beside S3; one line a store.
+_BESIDE = (
+    *("python3", "-m", "tests.servers.redis", "--"),  # Two of them, one over TLS.
+    *("python3", "-m", Azurite.__module__, "--bucket", "conformance", "--"),
+)
 
 
 def setup(arguments: argparse.Namespace) -> int:
@@ -159,8 +160,7 @@ def _lint() -> None:
 
 def _ctest(preset: str, *, second_server: bool = False) -> None:
     folder = build.configure_and_build(preset)
-    installing.versitygw()
-    installing.azurite()
+    installing.servers()
     # Unit tests and fault cases need no server; the conformance suite runs against real ones.
     run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit|faults"], tail=12)
     _conformance(folder, VersityGW)
@@ -175,14 +175,12 @@ def _sanitized(preset: str) -> None:
     To start one for each test, as ctest does, takes longer there than most tests.
     """
     folder = build.configure_and_build(preset)
-    installing.versitygw()
-    installing.azurite()
+    installing.servers()
     run([folder / "airfreight_unit_tests", "--gtest_brief=1"])
     run([folder / "airfreight_fault_tests", "--gtest_brief=1"])
     program = str(folder / "airfreight_conformance_tests")
     run(
-        [*_BESIDE_REDIS, *_BESIDE_AZURITE,
-         "python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
+        [*_BESIDE, "python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
          program, "--gtest_brief=1"],
         env=_server_env(),
     )  # fmt: skip
@@ -192,7 +190,7 @@ def _conformance(folder: Path, server: type[S3Server], *options: str) -> None:
     # Only what has an S3 server behind it is of another server's concern.
     first = server is VersityGW
     which = [] if first else ["-R", "/s3( |$)"]
-    beside = (*_BESIDE_REDIS, *_BESIDE_AZURITE) if first else ()
+    beside = _BESIDE if first else ()
     run(
         [*beside, "python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
          "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance",
@@ -251,9 +249,8 @@ def _debootstrap() -> None:
 
 
 def _server_tests() -> None:
-    installing.versitygw()
+    installing.servers()
     installing.minio()
-    installing.azurite()
     run([TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/servers"], env=_server_env())
 
 
@@ -308,8 +305,7 @@ def _limits(preset: str, *sizes: str) -> None:
 
 def _python_tests(version: str, *, soak: bool = False) -> None:
     venv = installing.airflow_venv(version, build.wheel())
-    installing.versitygw()
-    installing.azurite()
+    installing.servers()
     run(
         [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python"],
         env=_server_env() | ({"AIRFREIGHT_SOAK": "1"} if soak else {}),
