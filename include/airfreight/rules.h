@@ -35,7 +35,7 @@ struct Rule {
   std::optional<uint64_t> below_size;        ///< and below so many. Unknown sizes match neither.
   /// By the names of the settings; sizes and durations as whole numbers of bytes and seconds.
   std::map<std::string, std::string> values;
-  std::map<std::string, int> lines;  ///< Of `values`.
+  std::map<std::string, int> lines;  ///< Of `matchers` and `values`.
 
   bool Applies(const Subject& subject) const;
 };
@@ -48,6 +48,8 @@ struct Rules {
   std::vector<Rule> rules;
   std::map<std::string, Store> stores;
   std::vector<std::pair<std::string, std::string>> aliases;
+  /// Of "stores.eu", "stores.eu.uri" and the like, and of "aliases.s3://old/xcom".
+  std::map<std::string, int> lines;
 
   /// The first that applies; null: none.
   const Rule* Find(const Subject& subject) const;

@@ -5,7 +5,6 @@ Nothing is opened and nobody asked: whether a server is there only a request fin
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,8 @@ from airfreight._settings_table import OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+
+    from airfreight.rules import Policy
 
 #: What stands in references for ever, and in rules.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -24,8 +25,7 @@ _DEFAULT = "default"
 
 
 def problems(
-    stores: Mapping[str, tuple[str, Mapping[str, str]]],
-    aliases: Sequence[tuple[str, str]],
+    policy: Policy,
     *,
     others: Sequence[str],
     executor: str,
@@ -34,49 +34,56 @@ def problems(
     """Returns a sentence for each thing that is wrong.
 
     Args:
-        stores: URI and settings by name.
-        aliases: old and new places.
+        policy: the policy, for its stores and aliases.
         others: the URIs of `[airfreight] store` and `read_also`.
         executor: the text of `[core] executor`.
         shared: whether `file_store_shared` holds for all stores.
     """
     found: list[str] = []
-    for name, (uri, its_settings) in stores.items():
-        found += _of_store(name, uri, its_settings, executor=executor, shared=shared)
+    for name, (uri, its_settings) in policy.stores.items():
+        wrong = _of_store(name, uri, its_settings, executor=executor, shared=shared)
+        found += [f"{policy.where(f'stores.{name}{part}')}: {problem}" for part, problem in wrong]
     if found:
         return found
-    places = [_bare(uri) for uri in (*others, *(uri for uri, _ in stores.values()))]
-    return [problem for old, new in aliases if (problem := _of_alias(old, new, places))]
+    places = [_bare(uri) for uri in (*others, *(uri for uri, _ in policy.stores.values()))]
+    return [
+        f"{policy.where(f'aliases.{old}')}: {problem}"
+        for old, new in policy.aliases
+        if (problem := _of_alias(old, new, places))
+    ]
 
 
 def _of_store(
     name: str, uri: str, its_settings: Mapping[str, str], *, executor: str, shared: bool
-) -> list[str]:
+) -> list[tuple[str, str]]:
+    """What is wrong with a store, each with what of it that is: "", ".uri" or ".<setting>"."""
     where = f"[stores.{name}]"
     if problem := _of_name(name):
-        return [f"{where} of the policy: {problem}"]
+        return [("", f"{where}: {problem}")]
     if problem := _checks.store_uri(uri):
         secret = _checks.holds_secret(uri)
         shown = "it may hold a secret and is not shown" if secret else f"it was {uri!r}"
-        return [f'{where} uri {problem}; {shown}. Example: uri = "s3://bucket/xcom"']
+        return [(".uri", f'{where} uri {problem}; {shown}. Example: uri = "s3://bucket/xcom"')]
     kind = _checks.kind(uri)
     options = {option.setting: option for option in OPTIONS if option.store == kind}
     found = []
     for setting, text in its_settings.items():
         option = options.get(setting)
         if option is None and kind in _KINDS:
-            found.append(_unknown(where, kind, setting, options))
+            found.append((f".{setting}", _unknown(where, kind, setting, options)))
         elif option is not None and (problem := config.wrong(option, text)):
             # Not shown where it may hold what is a secret.
             shown = "it is not shown" if "@" in text else f"it was {text!r}"
-            found.append(f"{where} {setting} {problem}; {shown}. Example: {option.example}")
+            told = f"{where} {setting} {problem}; {shown}. Example: {option.example}"
+            found.append((f".{setting}", told))
     shared = shared or config.boolean(its_settings.get("shared", "false"))
     if _checks.is_directory(uri) and not shared and (remote := config.distributed(executor)):
-        found.append(
+        told = (
             f"{where} uri must not be a directory under {remote}, whose tasks run on other "
             f"machines; it was {uri!r}. Set it to an object store, e.g. s3://bucket/xcom; if every "
             "worker sees this directory, add shared = true"
         )
+        found.append((".uri", told))
     return found
 
 
@@ -94,27 +101,28 @@ def _of_name(name: str) -> str:
 
 
 def _unknown(where: str, kind: str, setting: str, options: Iterable[str]) -> str:
+    from airfreight import _policy
+
     known = list(options)
     bare = setting.removeprefix(f"{kind}_").removeprefix("file_store_")
-    near = difflib.get_close_matches(bare.lower(), known, n=1, cutoff=0.6)
-    hint = f"; did you mean {near[0]}?" if near else f"; it knows {', '.join(known) or 'none'}"
+    near = _policy.nearest(bare, known)
+    hint = f"; did you mean {near}?" if near else f"; it knows {', '.join(known) or 'none'}"
     return f"{where} {setting} is no setting of a store of {kind}://{hint}"
 
 
 def _of_alias(old: str, new: str, places: Sequence[str]) -> str:
-    where = f'[aliases] "{{}}" = "{new}" of the policy'
+    where = f'[aliases] "{{}}" = "{new}"'
     for uri in (old, new):
         if problem := _checks.store_uri(uri):
             if _checks.holds_secret(uri):
-                return "[aliases] of the policy: a place must not hold credentials (not shown)"
+                return "[aliases]: a place must not hold credentials (not shown)"
             return (
-                f"[aliases] {uri!r} of the policy {problem}. "
-                'Example: "s3://old-bucket/xcom" = "s3://bucket/xcom"'
+                f'[aliases] {uri!r} {problem}. Example: "s3://old-bucket/xcom" = "s3://bucket/xcom"'
             )
         if _bare(uri) != _place(uri):
             return (
-                f"[aliases] {uri!r} of the policy must not name a connection: it is only the name "
-                f"of a place. Right is {_bare(uri)!r}"
+                f"[aliases] {uri!r} must not name a connection: it is only the name of a place. "
+                f"Right is {_bare(uri)!r}"
             )
     where = where.format(old)
     if _place(old) == _place(new):

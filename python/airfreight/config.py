@@ -144,18 +144,26 @@ def read() -> dict[str, str]:
 def check() -> None:
     """Logs what is wrong with the settings; raises nothing and opens nothing."""
     try:
-        texts = read()
-        for name in texts:
-            if name not in BY_NAME:
-                _log.warning("%s", _unknown(name))
-        for name in os.environ:
-            if "AIRFREIGHT" in name.upper() and (right := _near_miss(name)):
-                _log.warning("%s is not a setting of Airflow; did you mean %s?", name, right)
-        _, problems = _parse(texts, executor=_airflow.executor(), home=_airflow.home())
+        _, doubts, problems = review()
+        for doubt in doubts:
+            _log.warning("%s", doubt)
         for problem in problems:
             _log.error("%s", problem)
     except Exception:  # noqa: BLE001 (a check must not keep Airflow from starting)
         _log.exception("Airfreight could not check its settings")
+
+
+def review() -> tuple[Settings | None, list[str], list[str]]:
+    """The settings, where they are right; names that are probably others; and what is wrong."""
+    texts = read()
+    doubts = [_unknown(name) for name in texts if name not in BY_NAME]
+    doubts += [
+        f"{name} is not a setting of Airflow; did you mean {right}?"
+        for name in os.environ
+        if "AIRFREIGHT" in name.upper() and (right := _near_miss(name))
+    ]
+    parsed, problems = _parse(texts, executor=_airflow.executor(), home=_airflow.home())
+    return parsed, doubts, problems
 
 
 def parse(texts: Mapping[str, str], *, executor: str, home: str) -> Settings:
@@ -212,8 +220,7 @@ def _parse(
         problems += wrong_rules
         if policy is not None:
             problems += _stores.problems(
-                policy.stores,
-                policy.aliases,
+                policy,
                 others=(store, *read_also),
                 executor=executor,
                 shared=boolean(values.get("file_store_shared", "False")),
@@ -346,10 +353,11 @@ def _unknown(name: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    import difflib
+    from airfreight import _policy
 
-    found = difflib.get_close_matches(name.lower(), list(BY_NAME), n=1, cutoff=0.6)
-    return BY_NAME[found[0]].environment_name if found else ""
+    # (Of a variable of the environment, whose name may be no text.)
+    found = _policy.nearest(name.encode(errors="replace").decode(), list(BY_NAME))
+    return BY_NAME[found].environment_name if found else ""
 
 
 def _near_miss(name: str) -> str:

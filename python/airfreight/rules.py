@@ -32,6 +32,17 @@ class Found:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A rule, as `Found`, with the patterns that it matches by what they match."""
+
+    name: str
+    line: int
+    matchers: Mapping[str, list[str]]
+    values: Mapping[str, str]
+    lines: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Policy:
     """A policy that was read.
 
@@ -39,12 +50,14 @@ class Policy:
         source: what it is called in messages.
         stores: further stores by name: URI and settings.
         aliases: places, and those that are read in their stead.
+        lines: of "stores.eu", "stores.eu.uri" and the like, and of "aliases.s3://old/xcom".
         sized: whether a rule looks at sizes.
     """
 
     source: str
     stores: Mapping[str, tuple[str, Mapping[str, str]]]
     aliases: tuple[tuple[str, str], ...]
+    lines: Mapping[str, int]
     sized: bool
     _rules: Any
 
@@ -54,6 +67,16 @@ class Policy:
 
         found = _policy.find(self._rules, dag, task, key, kind, -1 if size is None else size)
         return None if found is None else Found(*found)
+
+    def rules(self) -> list[Rule]:
+        """All rules, in their order."""
+        from airfreight import _policy
+
+        return [Rule(*told) for told in _policy.rules(self._rules)]
+
+    def where(self, name: str) -> str:
+        """The place of a store, an alias or a setting of theirs in the policy, for messages."""
+        return f"{self.source}, line {self.lines[name]}"
 
 
 def read(texts: Mapping[str, str]) -> tuple[Policy | None, list[str]]:
@@ -74,10 +97,10 @@ def read(texts: Mapping[str, str]) -> tuple[Policy | None, list[str]]:
         return None, ["[airfreight] policy_file holds a NUL"]
     from airfreight import _policy
 
-    problems, stores, aliases, rules, sized = _policy.parse(inline, source)
+    problems, stores, aliases, lines, rules, sized = _policy.parse(inline, source)
     if problems:
         return None, problems
-    return Policy(source, stores, tuple(aliases), sized, rules), []
+    return Policy(source, stores, tuple(aliases), lines, sized, rules), []
 
 
 def setting(name: str, text: str) -> tuple[str | None, str]:

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "airfreight/rules.h"
+#include "rules/hint.h"
 #include "rules/settings.h"
 
 namespace airfreight {
@@ -45,7 +46,9 @@ class Reader {
       } else if (key == "rules") {
         ReadRules(node);
       } else {
-        Refuse(LineOf(node), Shown(key.str()) + " is not known; known are stores, aliases, rules");
+        const std::vector<std::string_view> known = {"stores", "aliases", "rules"};
+        Refuse(LineOf(node), Shown(key.str()) + " is not known; " +
+                                 Hint(key.str(), known, "known are " + Joined(known)));
       }
     }
     if (problems_.empty()) CheckTogether();
@@ -93,8 +96,11 @@ class Reader {
         continue;
       }
       Rules::Store store;
+      const std::string place = "stores." + std::string(name.str());
+      found_.lines[place] = LineOf(entry);
       for (const auto& [key, value] : *table) {
         const auto text = TextOf(value);
+        found_.lines[place + "." + std::string(key.str())] = LineOf(value);
         if (!text) {
           Refuse(LineOf(value), "store " + Shown(name.str()) + ": " + Shown(key.str()) +
                                     " is no text, number or boolean");
@@ -118,6 +124,7 @@ class Reader {
     for (const auto& [from, value] : *aliases) {
       if (const auto to = value.value_exact<std::string>()) {
         found_.aliases.emplace_back(from.str(), *to);
+        found_.lines["aliases." + std::string(from.str())] = LineOf(value);
       } else {
         Refuse(LineOf(value),
                "an alias leads from text to text. Example: \"s3://old/xcom\" = \"s3://new/xcom\"");
@@ -164,11 +171,16 @@ class Reader {
     }
     const auto& known = RuleSettings();
     if (std::find(known.begin(), known.end(), key) == known.end()) {
-      return Refuse(*rule, line,
-                    Shown(key) +
-                        " is not known; known are name, the matchers dag, task, key, type, "
-                        "min_size and below_size, and the settings " +
-                        Joined(known));
+      std::vector<std::string_view> all(kMatchers.begin(), kMatchers.end());
+      all.insert(all.end(), {"name", "min_size", "below_size"});
+      all.insert(all.end(), known.begin(), known.end());
+      return Refuse(
+          *rule, line,
+          Shown(key) + " is not known; " +
+              Hint(key, all,
+                   "known are name, the matchers dag, task, key, type, min_size and below_size, "
+                   "and the settings " +
+                       Joined(known)));
     }
     if (!text) return Refuse(*rule, line, Shown(key) + " is no text");
     std::string problem;
@@ -206,6 +218,7 @@ class Reader {
                         std::string(key) + " = \"sales_*\"");
     }
     rule->matchers[std::string(key)] = std::move(patterns);
+    rule->lines[std::string(key)] = LineOf(node);
   }
 
   // Whether `wide` matches every text that `narrow` does, as far as one look along both tells.
@@ -248,7 +261,7 @@ class Reader {
     for (const auto& [name, store] : found_.stores) known.push_back(name);
     Refuse(rule, rule.lines.at("store"),
            "store is " + Shown(named->second) + ", and there is no [stores." + named->second +
-               "]; the stores are " + Joined(known));
+               "]; " + Hint(named->second, known, "the stores are " + Joined(known)));
   }
 
   void CheckTogether() {

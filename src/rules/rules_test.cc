@@ -85,6 +85,34 @@ TEST(RulesTest, WhatIsWrongNamesRuleLineAndSetting) {
   EXPECT_THAT(Problems("a = "), ElementsAre(HasSubstr("p.toml, line 1: it is not TOML")));
 }
 
+TEST(RulesTest, ANameThatIsLikeAKnownOneIsAskedAbout) {
+  EXPECT_THAT(Problems("[[rules]]\nfromat = \"arrow\""),
+              ElementsAre(HasSubstr("line 2: rule '#1': 'fromat' is not known; did you mean "
+                                    "format?")));
+  EXPECT_THAT(Problems("[[rules]]\ndags = \"arrow\""), ElementsAre(HasSubstr("mean dag?")));
+  EXPECT_THAT(Problems("[[rule]]\nformat = \"arrow\""),
+              ElementsAre(HasSubstr("line 1: 'rule' is not known; did you mean rules?")));
+  EXPECT_THAT(Problems("[stores.europe]\nuri = \"s3://b\"\n[[rules]]\nstore = \"eurpoe\""),
+              ElementsAre(HasSubstr("there is no [stores.eurpoe]; did you mean europe?")));
+  EXPECT_THAT(Problems("[[rules]]\nstore = \"eu\""),
+              ElementsAre(HasSubstr("there is no [stores.eu]; the stores are default")));
+}
+
+TEST(RulesTest, StoresAliasesMatchersAndSettingsKnowTheirLines) {
+  std::vector<std::string> problems;
+  const Rules rules = ParseRules(
+      "[stores.eu]\nuri = \"s3://b/x\"\nregion = \"eu\"\n[aliases]\n"
+      "\"s3://a/x\" = \"s3://b/x\"\n[[rules]]\ndag = [\n\"x\"]\nformat = \"arrow\"",
+      "p", &problems);
+  EXPECT_THAT(problems, IsEmpty());
+  EXPECT_EQ(rules.lines, (std::map<std::string, int>{{"stores.eu", 1},
+                                                     {"stores.eu.uri", 2},
+                                                     {"stores.eu.region", 3},
+                                                     {"aliases.s3://a/x", 5}}));
+  ASSERT_EQ(rules.rules.size(), 1U);
+  EXPECT_EQ(rules.rules[0].lines, (std::map<std::string, int>{{"dag", 7}, {"format", 9}}));
+}
+
 TEST(RulesTest, RulesThatCanNeverMatchAreRefused) {
   EXPECT_THAT(Problems("[[rules]]\nname = \"all\"\n[[rules]]\nname = \"a\"\ndag = \"x\""),
               ElementsAre(HasSubstr("line 3: rule 'a': it can never match: rule 'all' on line 1")));

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import socket
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -12,7 +13,7 @@ from tests.python.conftest import Box, stored
 from tests.servers.versitygw import VersityGW
 
 import airfreight
-from airfreight import _stores, config, exchange, runtime
+from airfreight import _stores, config, exchange, rules, runtime
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -167,7 +168,9 @@ def wrong(
         "executor": "CeleryExecutor",
         "shared": False,
     }
-    return _stores.problems(stores, aliases, **{**known, **given})
+    lines: defaultdict[str, int] = defaultdict(lambda: 7)
+    policy = rules.Policy("p.toml", stores, tuple(aliases), lines, False, None)
+    return _stores.problems(policy, **{**known, **given})
 
 
 @pytest.mark.parametrize(

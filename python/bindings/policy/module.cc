@@ -4,6 +4,7 @@
 
 #include <Python.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "airfreight/rules.h"
+#include "rules/hint.h"
 #include "rules/settings.h"
 
 namespace airfreight {
@@ -52,6 +54,16 @@ bool SetItem(PyObject* dict, const std::string& key, PyObject* value) {
 
 PyObject* Object(const std::string& text) { return Text(text); }
 PyObject* Object(int number) { return PyLong_FromLong(number); }
+PyObject* Object(const Patterns& patterns) {
+  PyObject* const list = PyList_New(0);
+  for (const std::string& pattern : patterns) {
+    if (list == nullptr || !Append(list, Text(pattern))) {
+      Py_XDECREF(list);
+      return nullptr;
+    }
+  }
+  return list;
+}
 
 template <typename Value>
 PyObject* Dict(const std::map<std::string, Value>& entries) {
@@ -110,14 +122,15 @@ PyObject* ParseCall(PyObject* /*module*/, PyObject* arguments) {
     PyObject* const told = PyList_New(0);
     PyObject* const stores = PyDict_New();
     PyObject* const aliases = PyList_New(0);
+    PyObject* const lines = Dict(rules->lines);
     PyObject* const capsule = PyCapsule_New(rules.get(), kCapsule, Destroy);
     const Rules* const read = capsule != nullptr ? rules.release() : rules.get();
     PyObject* found = nullptr;
-    if (told != nullptr && stores != nullptr && aliases != nullptr && capsule != nullptr &&
-        Fill(problems, *read, told, stores, aliases)) {
-      found = PyTuple_Pack(5, told, stores, aliases, capsule, sized ? Py_True : Py_False);
+    if (told != nullptr && stores != nullptr && aliases != nullptr && lines != nullptr &&
+        capsule != nullptr && Fill(problems, *read, told, stores, aliases)) {
+      found = PyTuple_Pack(6, told, stores, aliases, lines, capsule, sized ? Py_True : Py_False);
     }
-    for (PyObject* object : {told, stores, aliases, capsule}) Py_XDECREF(object);
+    for (PyObject* object : {told, stores, aliases, lines, capsule}) Py_XDECREF(object);
     return found;
   });
 }
@@ -152,6 +165,49 @@ PyObject* FindCall(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+// (name, line, matchers, values, lines); null after an error.
+PyObject* Told(const Rule& rule) {
+  PyObject* const parts[] = {Text(rule.name), PyLong_FromLong(rule.line), Dict(rule.matchers),
+                             Dict(rule.values), Dict(rule.lines)};
+  PyObject* told = nullptr;
+  if (std::none_of(std::begin(parts), std::end(parts), [](PyObject* p) { return p == nullptr; })) {
+    told = PyTuple_Pack(5, parts[0], parts[1], parts[2], parts[3], parts[4]);
+  }
+  for (PyObject* part : parts) Py_XDECREF(part);
+  return told;
+}
+
+PyObject* RulesCall(PyObject* /*module*/, PyObject* capsule) {
+  const auto* const rules = static_cast<const Rules*>(PyCapsule_GetPointer(capsule, kCapsule));
+  if (rules == nullptr) return nullptr;
+  return Guarded([&]() -> PyObject* {
+    PyObject* const all = PyList_New(0);
+    for (const Rule& rule : rules->rules) {
+      if (all == nullptr || !Append(all, Told(rule))) {
+        Py_XDECREF(all);
+        return nullptr;
+      }
+    }
+    return all;
+  });
+}
+
+PyObject* NearestCall(PyObject* /*module*/, PyObject* arguments) {
+  const char* name = nullptr;
+  PyObject* list = nullptr;
+  if (PyArg_ParseTuple(arguments, "sO!:nearest", &name, &PyList_Type, &list) == 0) return nullptr;
+  return Guarded([&]() -> PyObject* {
+    std::vector<std::string_view> known;
+    for (Py_ssize_t i = 0; i < PyList_Size(list); ++i) {
+      Py_ssize_t size = 0;
+      const char* const text = PyUnicode_AsUTF8AndSize(PyList_GetItem(list, i), &size);
+      if (text == nullptr) return nullptr;
+      known.emplace_back(text, static_cast<size_t>(size));
+    }
+    return Text(std::string(Nearest(name, known)));
+  });
+}
+
 PyObject* SettingCall(PyObject* /*module*/, PyObject* arguments) {
   const char* name = nullptr;
   const char* text = nullptr;
@@ -176,8 +232,9 @@ PyObject* SettingCall(PyObject* /*module*/, PyObject* arguments) {
 PyMethodDef methods[] = {
     {"parse", ParseCall, METH_VARARGS,
      "parse(text, source, /)\n--\n\n"
-     "What is wrong with a policy; its stores and aliases; its rules, for find; whether one looks "
-     "at sizes."},
+     "What is wrong with a policy; its stores and aliases; the lines of these; its rules, for "
+     "find; "
+     "whether one looks at sizes."},
     {"find", FindCall, METH_VARARGS,
      "find(rules, dag, task, key, type, size, /)\n--\n\n"
      "Name, line, values and their lines of the first rule that matches; None. A size below 0 is "
@@ -185,6 +242,12 @@ PyMethodDef methods[] = {
     {"setting", SettingCall, METH_VARARGS,
      "setting(name, text, /)\n--\n\n"
      "What a rule's setting is in its one spelling, or None; and what is wrong with it."},
+    {"rules", RulesCall, METH_O,
+     "rules(rules, /)\n--\n\n"
+     "Name, line, matchers, values, and the lines of both, of each rule."},
+    {"nearest", NearestCall, METH_VARARGS,
+     "nearest(name, known, /)\n--\n\n"
+     "The known name that is most like another one; empty where none is."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef_Slot slots[] = {{0, nullptr}};
