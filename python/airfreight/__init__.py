@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from airfreight.files import File as File
     from airfreight.mapped import mappable as mappable
     from airfreight.reference import Reference as Reference
+    from airfreight.wrapped import options as options
 
     __version__: str
 
@@ -92,6 +93,7 @@ _EXPORTS = {
     "get_many": "api",
     "pull": "api",
     "mappable": "mapped",
+    "options": "wrapped",
     "File": "files",
     "Reference": "reference",
     "CancelledError": "errors",

@@ -94,7 +94,7 @@ def decide(settings: Settings, found: Found | None) -> Decision:
     plain = _without_rule(settings)
     if found is None:
         return plain
-    said: dict[str, Any] = {name: _read(name, text) for name, text in found.values.items()}
+    said: dict[str, Any] = {name: read(name, text) for name, text in found.values.items()}
     # A rule can forbid what the section allows, not the other way round.
     assert said.get("pickle") in (None, "never")
     return replace(plain, rule=found, **said)
@@ -121,7 +121,8 @@ def _without_rule(settings: Settings) -> Decision:
     return made
 
 
-def _read(name: str, text: str) -> Any:
+def read(name: str, text: str) -> Any:
+    """The value of a setting, of the text that a rule has for it."""
     if name in _NUMBERS:
         return int(text)
     return tuple(filter(None, text.split(","))) if name == "may_change" else text

@@ -235,6 +235,8 @@ def mappable(items: Any) -> Any:
     kind = type(items)
     if kind in (MappableList, MappableDict):
         return items
+    if kind.__module__ == "airfreight.wrapped":
+        return items.over(mappable(items.value))
     if kind in (list, tuple):
         return MappableList(Local(list(items)))
     if kind is not dict:

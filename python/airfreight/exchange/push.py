@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -21,11 +22,12 @@ from airfreight.values import Payload, human_bytes, json_
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from airfreight._core import Coordinate, Freight, Writer
     from airfreight.decision import Decision
     from airfreight.exchange.address import Address
+    from airfreight.rules import Found
     from airfreight.values import Codec, Form, NewSink, bundle
     from airfreight.values._describe import Told
 
@@ -52,10 +54,11 @@ _JSON_TYPES = frozenset((dict, list, str, int, float, bool, type(None)))
 
 
 def pack(value: Any, address: Address) -> Any:
-    """As `_pack`, under the rule of the policy that holds for the value."""
-    if settings().policy is None:
+    """As `_pack`, under what is decided for the value."""
+    value, said = _unwrapped(value)
+    if said is None and settings().policy is None:
         return _pack(value, address)
-    token = _decided.set(_decide(value, address))
+    token = _decided.set(_decide(value, address, said))
     try:
         return _pack(value, address)
     finally:
@@ -67,24 +70,43 @@ def _now() -> Decision:
     return _decided.get() or decide(settings(), None)
 
 
-def _decide(value: Any, address: Address) -> Decision:
-    """What the first rule that matches says, over the settings."""
-    current = settings()
-    if current.policy is None:
-        return decide(current, None)
+def _unwrapped(value: Any) -> tuple[Any, Mapping[str, str] | None]:
+    """A value without its options, and these: None where it has none."""
+    if type(value).__module__ != "airfreight.wrapped":
+        return value, None
+    return value.value, value.said
+
+
+def _decide(value: Any, address: Address, said: Mapping[str, str] | None) -> Decision:
+    """What the first rule that matches says, over the settings; what the task says, over both."""
+    decided = decide(settings(), _rule(value, address))
+    if not said:
+        return decided
+    with loading:
+        from airfreight import wrapped
+
+    try:
+        return wrapped.apply(decided, said)
+    except Error as error:
+        error.name_xcom(place(address))
+        raise
+
+
+def _rule(value: Any, address: Address) -> Found | None:
+    """The first rule that matches."""
+    policy = settings().policy
+    if policy is None:
+        return None
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     size: int | None = None
-    if current.policy.sized:
+    if policy.sized:
         if codec is None:
             text = json_.text_of(value)
             size = None if text is None else text.size
         else:
             size = _size_of(value)
     kind = "json" if codec is None else codec.TYPE
-    found = current.policy.find(
-        address.dag or "", address.task or "", address.key or "", kind, size
-    )
-    return decide(current, found)
+    return policy.find(address.dag or "", address.task or "", address.key or "", kind, size)
 
 
 def _size_of(value: Any) -> int | None:
@@ -144,7 +166,14 @@ def _pack_by_default(value: Any, address: Address) -> Any:
         return _pack_document(value, address, _ANY_SIZE)
     if _looks_like_ours(value):
         return _pack_anyway(value, address)
-    return _keep(serde.by_default(_as_plain(value)), value, None, address)
+    try:
+        row = serde.by_default(_as_plain(value))
+    except Exception:
+        # The default backend has no word for options inside a value. Ours have, and the place.
+        if "airfreight.wrapped" in sys.modules:
+            _taken_apart(value)
+        raise
+    return _keep(row, value, None, address)
 
 
 def _as_plain(value: Any) -> Any:
@@ -257,7 +286,8 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
         TypeError: the value can't be kept exactly.
         Error: the store failed.
     """
-    token = _decided.set(_decide(value, address))
+    value, said = _unwrapped(value)
+    token = _decided.set(_decide(value, address, said))
     try:
         codec, made, payload = _choose(value)
         if payload is None:
@@ -270,13 +300,16 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
     """Writes values at the same time; references as JSON text, or errors, in their order."""
     prepared = []
-    for value, coordinate, address in items:
-        token = _decided.set(_decide(value, address))
+    for item, coordinate, address in items:
+        value, said = _unwrapped(item)
+        token = _decided.set(_decide(value, address, said))
         try:
             codec, made, payload = _choose(value)
             if payload is None:
-                payload = _encode(codec, made, values.new_sink)
-            fields = (*_names(codec, payload.form), _told(payload, made))
+                payload, form = _encoded(codec, made)
+            else:
+                form = payload.form
+            fields = (*_names(codec, form), _told(payload, made))
         finally:
             _decided.reset(token)
         attempt = _attempt(address)
@@ -315,6 +348,18 @@ def _encode(codec: Codec, value: Any, new_sink: NewSink) -> Payload:
     nesting: Any = codec
     payload: Payload = nesting.encode(value, _options(), new_sink, serde.leaf)
     return payload
+
+
+def _encoded(codec: Codec, value: Any) -> tuple[Payload, Form | None]:
+    """What a codec makes of a value in memory, and the form that it asked a sink for."""
+    forms: list[Form | None] = [None]
+
+    def new_sink(form: Form | None = None, /) -> Any:
+        forms.append(form)
+        return values.new_sink(form)
+
+    payload = _encode(codec, value, new_sink)
+    return payload, payload.form or forms[-1]
 
 
 def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:

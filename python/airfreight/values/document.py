@@ -71,6 +71,13 @@ _LAST_WAY = (
     "(AIRFLOW__AIRFREIGHT__PICKLE=allow)"
 )
 
+#: Of `airfreight.options`, whose value is packed in one way as a whole.
+_NOT_INSIDE = (
+    ": airfreight.options(…) lies inside a value, and has to be the whole of what a task returns "
+    "or pushes: give the options to the whole, or push this part for itself (ti.xcom_push, "
+    "airfreight.put)"
+)
+
 
 class Encoder:
     """Encodes values to tagged JSON.
@@ -179,6 +186,8 @@ class Encoder:
         return "~value", [name, to_base64(data)], RAW
 
     def _tag_object(self, value: Any) -> Tag:
+        if type(value).__module__ == "airfreight.wrapped":
+            raise Unsupported(type(value), message=_NOT_INSIDE)
         try:
             text = self._left(value)
         except Unsupported as error:
