@@ -168,6 +168,11 @@ class Freight:
         Removes what this process wrote for the coordinate, now that its value is in the row.
         """
 
+    def probe(self) -> bool:
+        """
+        Asks the first store for an object that is not there. True: it says so; False: it does not tell those who may not list. Raises where it can't be used.
+        """
+
     def list(self, prefix: str = '') -> list[tuple[str, int]]:
         """(key, bytes) of everything in the first store under a key prefix."""
 

@@ -7,6 +7,7 @@ import logging
 import os
 import threading
 import time
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -17,7 +18,7 @@ from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
     from typing import TypeGuard
 
     from airfreight._core import Coordinate, Freight
@@ -84,7 +85,7 @@ def freight() -> Freight:
         if _fresh(entry):
             return entry.core
         try:
-            resolved = {key: connections.resolve(*key) for key in _connections()}
+            resolved = {key: _resolved(key) for key in _connections()}
         except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
             return _serve_on(error, entry)
         return _keep(_make(resolved))
@@ -114,7 +115,10 @@ async def prepare() -> None:
 async def _prepare() -> None:
     entry = _freights.get(os.getpid())
     try:
-        resolved = {key: await connections.aresolve(*key) for key in _connections()}
+        resolved = {}
+        for key in _connections():
+            with _naming(key):
+                resolved[key] = await connections.aresolve(*key)
     except Exception as error:  # noqa: BLE001 (raised again unless the old ones serve on)
         _serve_on(error, entry)
         return
@@ -175,12 +179,27 @@ def _keep(made: _Entry) -> Freight:
     return made.core
 
 
+def _resolved(key: tuple[str, str]) -> connections.Resolved:
+    with _naming(key):
+        return connections.resolve(*key)
+
+
+@contextmanager
+def _naming(connection: tuple[str, str]) -> Iterator[None]:
+    """Has an error about a connection name the setting that asks for it."""
+    try:
+        yield
+    except ConfigError as error:
+        store = next(store for store in listed() if store.connection == connection)
+        raise ConfigError(f"{store.setting}: {error.message}") from error
+
+
 def _connections() -> list[tuple[str, str]]:
     """The connections that the stores name: id, and the scheme of the store."""
-    return list({store.connection: None for store in _stores() if store.connection[0]})
+    return list({store.connection: None for store in listed() if store.connection[0]})
 
 
-class _Store(NamedTuple):
+class Store(NamedTuple):
     """A store as the settings have it.
 
     Attributes:
@@ -200,19 +219,27 @@ class _Store(NamedTuple):
         """Tells it from all others."""
         return self.name or self.uri
 
+    @property
+    def setting(self) -> str:
+        """Where it is set, for messages."""
+        policy = settings().policy
+        if policy is not None and self.name not in ("", DEFAULT_STORE):
+            return f"{policy.where(f'stores.{self.name}')}: [stores.{self.name}]"
+        return f"[airfreight] {'store' if self.name else 'read_also'}"
 
-def _stores() -> list[_Store]:
+
+def listed() -> list[Store]:
     """The configured stores, the one that is written to by default first."""
     current = settings()
-    listed: list[tuple[str, str, Mapping[str, str]]] = [(DEFAULT_STORE, current.store, {})]
-    listed += [(name, uri, own) for name, (uri, own) in current.stores.items()]
-    listed += [("", uri, {}) for uri in current.read_also]
+    named: list[tuple[str, str, Mapping[str, str]]] = [(DEFAULT_STORE, current.store, {})]
+    named += [(name, uri, own) for name, (uri, own) in current.stores.items()]
+    named += [("", uri, {}) for uri in current.read_also]
     made = []
-    for name, uri, own in listed:
+    for name, uri, own in named:
         kind = _checks.kind(uri)
         connection_id, bare = connections.split(uri)
         its_settings = {**current.store_settings.get(kind, {}), **own}
-        made.append(_Store(name, bare, (connection_id, kind), its_settings))
+        made.append(Store(name, bare, (connection_id, kind), its_settings))
     return made
 
 
@@ -241,7 +268,7 @@ def borrow(error: BaseException, used: Freight) -> bool:
     root: str = getattr(error, "store", "")
     pid = os.getpid()
     with _making.setdefault(pid, threading.RLock()):
-        lacking = [store for store in _stores() if store.uri.rstrip("/") == root]
+        lacking = [store for store in listed() if store.uri.rstrip("/") == root]
         if any((pid, store.key) in _borrowed for store in lacking):
             return loaded() is not used  # Another thread was faster.
         found = {(pid, store.key): _ask_library(store) for store in lacking}
@@ -252,12 +279,12 @@ def borrow(error: BaseException, used: Freight) -> bool:
     return bool(new)
 
 
-def _ask_library(store: _Store) -> connections.Resolved | None:
+def _ask_library(store: Store) -> connections.Resolved | None:
     provider = connections.provider(store.connection[1])
     return provider.borrowed(store.settings) if provider is not None else None
 
 
-def _lent(store: _Store, its_settings: Mapping[str, str]) -> connections.Resolved | None:
+def _lent(store: Store, its_settings: Mapping[str, str]) -> connections.Resolved | None:
     """What was borrowed for a store, if it has no credentials of its own; renewed when due.
 
     A connection without keys leaves them to the environment, too.
@@ -310,26 +337,35 @@ def coordinate(
     return made
 
 
+def _settings_of(
+    store: Store, said: connections.Resolved | None
+) -> tuple[dict[str, str], list[connections.Resolved]]:
+    """The settings that a store is opened with, and the credentials among them."""
+    # The documented defaults are passed, so that they are what holds; over them what the
+    # connection says; over that the section, which was set for us.
+    its_settings = {
+        option.setting: option.default
+        for option in OPTIONS
+        if option.store == store.connection[1] and option.default is not None
+    }
+    its_settings |= (said.settings if said is not None else {}) | dict(store.settings)
+    lent = _lent(store, its_settings)
+    return (
+        its_settings | (lent.settings if lent is not None else {}),
+        [found for found in (said, lent) if found is not None],
+    )
+
+
 def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
     current = settings()
     _core = _load()
     renew = ends = float("inf")
     stores: list[tuple[str, str, Mapping[str, str]]] = []
-    for store in _stores():
-        # The documented defaults are passed, so that they are what holds; over them what the
-        # connection says; over that the section, which was set for us.
-        its_settings = {
-            option.setting: option.default
-            for option in OPTIONS
-            if option.store == store.connection[1] and option.default is not None
-        }
-        said = resolved[store.connection] if store.connection[0] else None
-        its_settings |= (said.settings if said is not None else {}) | dict(store.settings)
-        lent = _lent(store, its_settings)
-        for found in (said, lent):
-            if found is not None:
-                renew, ends = min(renew, found.expires), min(ends, found.ends)
-        stores.append((store.name, store.uri, its_settings | (lent.settings if lent else {})))
+    for store in listed():
+        its_settings, credentials = _settings_of(store, resolved.get(store.connection))
+        for found in credentials:
+            renew, ends = min(renew, found.expires), min(ends, found.ends)
+        stores.append((store.name, store.uri, its_settings))
     try:
         made = _core.Freight(
             stores,
@@ -345,6 +381,38 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
     except InvalidError as error:
         raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error
     return _Entry(made, renew, ends)
+
+
+def probe(store: Store, *, patience: float) -> bool:
+    """Whether a store answers: one request, for an object that is not there.
+
+    Args:
+        store: one of `listed()`.
+        patience: seconds for which a request that fails is tried again.
+
+    Returns:
+        False where the store answers and does not tell which objects there are.
+
+    Raises:
+        Error: it does not answer, refuses the credentials, or its bucket is not there.
+        ConfigError: its connection is not there, or a setting is wrong.
+    """
+    key = store.connection
+    said = _resolved(key) if key[0] else None
+
+    def ask() -> bool:
+        stores = [(store.name or DEFAULT_STORE, store.uri, _settings_of(store, said)[0])]
+        core: Freight = _load().Freight(stores, timeout=min(patience, settings().timeout))
+        return core.probe()
+
+    try:
+        return ask()
+    except Error as error:
+        lent = _ask_library(store) if error.service_code == connections.FOREIGN else None
+        if lent is None:
+            raise
+        _borrowed[os.getpid(), store.key] = lent
+    return ask()
 
 
 def _load() -> _Core:

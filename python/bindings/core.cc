@@ -197,6 +197,17 @@ class PyFreight {
     WithoutGil([&](const Context& context) { return freight.Settle(coordinate, context); });
   }
 
+  // A name that no coordinate gives: theirs have at least five parts.
+  bool Probe() {
+    Freight& freight = Get();
+    return WithoutGil([&](const Context& context) -> Result<bool> {
+      auto found = freight.stores().front().store->Get("airfreight-probe", {}, context);
+      if (found || found.error().code == ErrorCode::kNotFound) return true;
+      if (found.error().code == ErrorCode::kNotFoundOrDenied) return false;
+      return Fail(std::move(found).error());
+    });
+  }
+
   std::vector<std::pair<std::string, uint64_t>> List(const std::string& prefix) {
     Freight& freight = Get();
     using Rows = std::vector<std::pair<std::string, uint64_t>>;
@@ -478,6 +489,9 @@ NB_MODULE(_core, module) {
            "one.")
       .def("settle", &PyFreight::Settle, "coordinate"_a,
            "Removes what this process wrote for the coordinate, now that its value is in the row.")
+      .def("probe", &PyFreight::Probe,
+           "Asks the first store for an object that is not there. True: it says so; False: it does "
+           "not tell those who may not list. Raises where it can't be used.")
       .def("list", &PyFreight::List, "prefix"_a = "",
            "(key, bytes) of everything in the first store under a key prefix.");
 

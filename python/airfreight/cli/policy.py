@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from airfreight.config import Settings
 
 _UNITS = {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
@@ -14,14 +18,30 @@ def add(verbs: Any) -> None:
     actions = verbs.add_parser("policy", help="what holds for which values").add_subparsers(
         required=True, metavar="action"
     )
-    check = actions.add_parser("check", help="check the texts of policy and settings")
+    check = actions.add_parser(
+        "check",
+        help="check policy and settings, that their connections are there and their stores answer",
+        description="Checks the texts of policy and settings, that each Airflow connection that "
+        "they name is there, and that each store answers: one request asks it for an object that "
+        "is not there. Ends with status 1 where something is wrong.",
+    )
+    check.add_argument(
+        "--texts", action="store_true", help="the texts alone: ask no connection and no store"
+    )
+    check.add_argument("--json", action="store_true", help="print JSON")
     check.set_defaults(run=_check)
-    explain = actions.add_parser("explain", help="what is decided for a value, and by which rule")
+    explain = actions.add_parser(
+        "explain",
+        help="what is decided for a value, and by which rule",
+        description="Prints the first rule that matches, and each setting with where it comes "
+        "from. Asks no connection and no store.",
+    )
     explain.add_argument("--dag", required=True)
     explain.add_argument("--task", required=True)
     explain.add_argument("--key", default="return_value")
     explain.add_argument("--type", default="json", help="as _xcom_type, e.g. pandas.DataFrame")
     explain.add_argument("--size", type=_size, help="bytes, or e.g. 3GiB; absent: not known")
+    explain.add_argument("--json", action="store_true", help="print JSON")
     explain.set_defaults(run=_explain)
 
 
@@ -32,30 +52,39 @@ def _size(text: str) -> int:
     return int(match[1]) << _UNITS[match[2]]
 
 
-def _read() -> Any:
+def _check(asked: argparse.Namespace) -> int:
+    from airfreight.cli import checks
+
+    found = checks.check(texts_only=asked.texts)
+    if asked.json:
+        print(json.dumps(found.as_json(), indent=2))
+        return found.status
+    print(found.head)
+    for store in found.stores:
+        through = f" through connection {store.connection!r}" if store.connection else ""
+        print(f"store {store.name} = {store.uri}{through}: {store.state}")
+    for kind, texts in (("warning", found.warnings), ("error", found.errors)):
+        for text in texts:
+            print(f"{kind}: {text}")
+    return found.status
+
+
+def _settings() -> Settings | str:
     from airfreight.config import settings
     from airfreight.errors import ConfigError
 
     try:
         return settings()
     except ConfigError as error:
-        print(error)
-        return None
-
-
-def _check(_: argparse.Namespace) -> int:
-    current = _read()
-    if current is None:
-        return 1
-    print("no policy is set" if current.policy is None else f"{current.policy.source}: right")
-    return 0
+        return str(error)
 
 
 def _explain(asked: argparse.Namespace) -> int:
     from airfreight import decision
 
-    current = _read()
-    if current is None:
+    current = _settings()
+    if isinstance(current, str):
+        print(json.dumps({"error": current}) if asked.json else f"error: {current}")
         return 1
     policy = current.policy
     found = (
@@ -63,9 +92,20 @@ def _explain(asked: argparse.Namespace) -> int:
         if policy is None
         else policy.find(asked.dag, asked.task, asked.key, asked.type, asked.size)
     )
-    print("no rule matches" if found is None else f"rule {found.name!r}, line {found.line}")
     decided = decision.decide(current, found)
-    for name in decision.NAMES:
-        value = decision.shown(name, getattr(decided, name))
-        print(f"{name} = {value}  ({decided.origin(name)})")
+    told = {name: getattr(decided, name) for name in decision.NAMES}
+    if asked.json:
+        rule = found and {"name": found.name, "line": found.line, "source": decided.source}
+        value = {name: getattr(asked, name) for name in ("dag", "task", "key", "type", "size")}
+        settings = {
+            name: {"value": known, "from": decided.origin(name)} for name, known in told.items()
+        }
+        print(json.dumps({"value": value, "rule": rule, "settings": settings}, indent=2))
+        return 0
+    if found is not None:
+        print(f"rule {found.name!r}, line {found.line} of {decided.source}")
+    else:
+        print("no rule matches" if policy is not None else "no policy is set")
+    for name, value in told.items():
+        print(f"{name} = {decision.shown(name, value)}  ({decided.origin(name)})")
     return 0

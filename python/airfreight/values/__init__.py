@@ -320,6 +320,11 @@ def for_type(name: str) -> Codec | None:
     return codec
 
 
+def types() -> list[str]:
+    """Each `_xcom_type` that has a codec, without those of other packages."""
+    return list(_BY_TYPE)
+
+
 def extensions(kind: str) -> tuple[str, ...]:
     """The extensions that objects of an `_xcom_type` may have; none when its codec is not here."""
     found = _EXTENSIONS.get(kind)
