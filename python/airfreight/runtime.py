@@ -222,10 +222,10 @@ class Store(NamedTuple):
     @property
     def setting(self) -> str:
         """Where it is set, for messages."""
-        policy = settings().policy
-        if policy is not None and self.name not in ("", DEFAULT_STORE):
-            return f"{policy.where(f'stores.{self.name}')}: [stores.{self.name}]"
-        return f"[airfreight] {'store' if self.name else 'read_also'}"
+        if self.name in ("", DEFAULT_STORE):
+            return f"[airfreight] {'store' if self.name else 'read_also'}"
+        place, policy = f"stores.{self.name}", settings().policy
+        return f"{policy.where(place)}: [{place}]" if policy is not None else f"[{place}]"
 
 
 def listed() -> list[Store]:

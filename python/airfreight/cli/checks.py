@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from airfreight.config import Settings
     from airfreight.rules import Policy
 
 #: Seconds for which a store that does not answer is asked again.
@@ -81,7 +80,7 @@ def check(*, texts_only: bool) -> Findings:
         count = len(current.policy.rules())
         found.head = f"{current.policy.source}: {count} {'rule' if count == 1 else 'rules'}"
         found.warnings += _types_of_nothing(current.policy)
-    _look_at_stores(current, found, texts_only=texts_only)
+    _look_at_stores(found, texts_only=texts_only)
     return found
 
 
@@ -111,10 +110,9 @@ def _matches(pattern: str, text: str) -> bool:
     return bool(re.fullmatch("".join(parts.get(c) or re.escape(c) for c in pattern), text))
 
 
-def _look_at_stores(current: Settings, found: Findings, *, texts_only: bool) -> None:
+def _look_at_stores(found: Findings, *, texts_only: bool) -> None:
     from airfreight import runtime
 
-    del current
     for store in runtime.listed():
         about = StoreFound(store.name, store.uri, store.connection[0])
         found.stores.append(about)
