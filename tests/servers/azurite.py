@@ -22,25 +22,18 @@ import hmac
 import http.client
 import os
 import secrets
-import subprocess
 import sys
-import tempfile
 import time
 from email.utils import formatdate
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.servers.process import Daemon, exit_on_sigterm, find_binary, free_port
+from tests.servers.process import find_binary
+from tests.servers.server import Server, run_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
-    from typing_extensions import Self
-
-_START_SECONDS = 60.0
-# A port found free may be taken before the server binds it.
-_START_ATTEMPTS = 5
 _VERSION = "2021-12-02"
 
 
@@ -52,10 +45,8 @@ class Answer(NamedTuple):
     body: bytes
 
 
-class Azurite:
-    """A server on a free port of 127.0.0.1, with one account and one container; gone at the end.
-
-    Threads: as a process. The server and whatever it starts are ended as one process group.
+class Azurite(Server):
+    """A server with one account and one container.
 
     Attributes:
         endpoint: base URL, with the account as its path.
@@ -65,36 +56,18 @@ class Azurite:
 
     PROGRAM = "azurite-blob"
     VARIABLE = "AIRFREIGHT_AZURITE"
+    START_SECONDS = 60.0
     PACKAGE = "azurite@3.37.0"
     #: What this server does not do that Airfreight can use; see README.md.
     LACKS: frozenset[str] = frozenset({"backslashes-in-keys", "uploads-side-by-side"})
 
     def __init__(self, *, container: str = "airfreight") -> None:
+        super().__init__()
         self.container = container
         self.account = "aftest" + secrets.token_hex(4)
         self.key = base64.b64encode(secrets.token_bytes(64)).decode()
         self.endpoint = ""
         self._port = 0
-        self._daemon: Daemon | None = None
-        self._cleanup = contextlib.ExitStack()
-
-    def __enter__(self) -> Self:
-        """Starts the server and creates the container."""
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ends the server and its data."""
-        self.stop()
 
     @classmethod
     def find_binary(cls) -> Path:
@@ -169,58 +142,27 @@ class Azurite:
         digest = hmac.new(base64.b64decode(self.key), text.encode(), hashlib.sha256).digest()
         return base64.b64encode(digest).decode()
 
-    def start(self) -> None:
-        """Starts the server and creates the container.
+    def _command(self, port: int) -> Sequence[str]:
+        self._port = port
+        self.endpoint = f"http://127.0.0.1:{port}/{self.account}"
+        return [
+            str(self.find_binary()), "--blobPort", str(port), "--inMemoryPersistence", "--silent",
+            "--disableTelemetry",
+        ]  # fmt: skip
 
-        Raises:
-            FileNotFoundError: the server is not installed.
-            RuntimeError: it did not come up; the message holds what it said.
-        """
-        binary = self.find_binary()
-        scratch = Path(
-            self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="airfreight-az-"))
-        )
-        said = ""
-        for _ in range(_START_ATTEMPTS):
-            self._port = free_port()
-            self.endpoint = f"http://127.0.0.1:{self._port}/{self.account}"
-            self._daemon = Daemon(
-                [
-                    str(binary), "--blobPort", str(self._port), "--inMemoryPersistence",
-                    "--silent", "--disableTelemetry",
-                ],
-                scratch / "log",
-                os.environ | {"AZURITE_ACCOUNTS": f"{self.account}:{self.key}"},
-            )  # fmt: skip
-            if self._wait():
-                break
-            said = self._daemon.said()
-            self._daemon.kill()
-        else:
-            raise RuntimeError(f"{binary} did not come up: {said}")
+    def _variables(self) -> Mapping[str, str]:
+        return os.environ | {"AZURITE_ACCOUNTS": f"{self.account}:{self.key}"}
+
+    def _ready(self) -> bool:
+        # Another would not know the account.
+        return self.request("GET", "/", {"comp": "list"}).status == 200
+
+    def _furnish(self) -> None:
         answer = self.request("PUT", f"/{self.container}", {"restype": "container"})
         if answer.status != 201:
             raise RuntimeError(
                 f"could not create the container: {answer.status} {answer.body.decode()}"
             )
-
-    def stop(self) -> None:
-        """Ends the server and its data; may be called again."""
-        daemon, self._daemon = self._daemon, None
-        if daemon is not None:
-            daemon.kill()
-        self._cleanup.close()
-
-    def _wait(self) -> bool:
-        # Ours, and not another that was first at the port: ours would have ended then, and another
-        # does not know the account.
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._daemon and self._daemon.alive:
-            with contextlib.suppress(OSError, http.client.HTTPException):
-                if self.request("GET", "/", {"comp": "list"}).status == 200:
-                    return True
-            time.sleep(0.05)
-        return False
 
 
 def main() -> int:
@@ -232,14 +174,7 @@ def main() -> int:
     parser.add_argument("--bucket", default="airfreight", help="the container's name")
     parser.add_argument("command", nargs="+", help="after --, the command and its arguments")
     arguments = parser.parse_args()
-    exit_on_sigterm()
-    try:
-        with Azurite(container=arguments.bucket) as server:
-            return subprocess.run(
-                arguments.command, env=os.environ | server.environment(), check=False
-            ).returncode
-    except FileNotFoundError as missing:
-        parser.exit(1, f"{missing}\n")
+    return run_beside(arguments.command, Azurite(container=arguments.bucket))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
-from tests.servers.s3_server import S3Server, run_beside
+from tests.servers.s3_server import S3Server, main
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -58,4 +58,4 @@ class MinIO(S3Server):
 
 
 if __name__ == "__main__":
-    sys.exit(run_beside(MinIO, "tests.servers.minio"))
+    sys.exit(main(MinIO, "tests.servers.minio"))

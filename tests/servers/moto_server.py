@@ -10,28 +10,23 @@ holds is in its memory and gone at the end.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
 import os
 import re
-import tempfile
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.servers.process import REPOSITORY, Daemon, free_port
+from tests.servers.process import REPOSITORY
+from tests.servers.server import Server
 from tests.servers.sigv4 import S3Client
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import TracebackType
 
-_START_SECONDS = 60.0
-_START_ATTEMPTS = 5
 # While authentication is off moto only looks at the service that a request was signed for.
 _AS_IAM = "AWS4-HMAC-SHA256 Credential=setup/20260101/us-east-1/iam/aws4_request, Signature=0"
 
@@ -61,8 +56,8 @@ def find_python() -> Path:
     return python
 
 
-class MotoServer:
-    """moto on a free port of 127.0.0.1; ended with its group.
+class MotoServer(Server):
+    """moto, with users who may not do everything.
 
     Attributes:
         endpoint: base URL, path style.
@@ -70,30 +65,14 @@ class MotoServer:
         root: a user who may do everything.
     """
 
+    PROGRAM = "moto"
+    START_SECONDS = 60.0
+
     def __init__(self, *, bucket: str = "airfreight") -> None:
+        super().__init__()
         self.bucket = bucket
         self.endpoint = ""
         self.root = User("", "")
-        self._daemon: Daemon | None = None
-        self._cleanup = contextlib.ExitStack()
-
-    def __enter__(self) -> MotoServer:
-        """Starts the server, makes root and the bucket, and turns authentication on."""
-        try:
-            self._start()
-        except BaseException:
-            self._stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ends the server."""
-        self._stop()
 
     @property
     def client(self) -> S3Client:
@@ -118,45 +97,28 @@ class MotoServer:
         key, secret = [match[1] if match else "" for match in found]
         return User(key, secret)
 
-    def _start(self) -> None:
-        scratch = Path(
-            self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="airfreight-moto-"))
-        )
-        python = find_python()
-        said = ""
-        for _ in range(_START_ATTEMPTS):
-            port = free_port()
-            self.endpoint = f"http://127.0.0.1:{port}"
-            self._daemon = Daemon(
-                [str(python), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)],
-                scratch / "log",
-                os.environ,
-            )
-            if self._wait():
-                break
-            said = self._daemon.said()
-            self._daemon.kill()
-        else:
-            raise RuntimeError(f"moto did not come up: {said}")
+    def environment(self) -> dict[str, str]:
+        """What any S3 client reads, for root."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.endpoint,
+            "AWS_ACCESS_KEY_ID": self.root.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.root.secret_key,
+        }
+
+    def _command(self, port: int) -> Sequence[str]:
+        self.endpoint = f"http://127.0.0.1:{port}"
+        return [str(find_python()), "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+
+    def _ready(self) -> bool:
+        self._authenticate(after=float("inf"))
+        return True
+
+    def _furnish(self) -> None:
+        # Makes root and the bucket; authentication is on from then.
         self.root = self.user("root", allow=["*"])
         answer = self.client.request("PUT", f"/{self.bucket}")
         if answer.status != 200:
             raise RuntimeError(f"no bucket: {answer.status} {answer.body.decode()}")
-
-    def _stop(self) -> None:
-        daemon, self._daemon = self._daemon, None
-        if daemon is not None:
-            daemon.kill()
-        self._cleanup.close()
-
-    def _wait(self) -> bool:
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._daemon and self._daemon.alive:
-            with contextlib.suppress(OSError):
-                self._authenticate(after=float("inf"))
-                return True
-            time.sleep(0.1)
-        return False
 
     def _authenticate(self, *, after: float) -> None:
         # docs.getmoto.org/en/latest/docs/iam.html

@@ -15,24 +15,18 @@ import secrets
 import shutil
 import socket
 import ssl
-import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.servers.certificates import make_certificates
-from tests.servers.process import Daemon, exit_on_sigterm, free_port
+from tests.servers.certificates import Certificates, make_certificates
+from tests.servers.server import Server, run_beside
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from types import TracebackType
+    from collections.abc import Mapping, Sequence
 
-    from typing_extensions import Self
-
-_START_SECONDS = 30.0
-_START_ATTEMPTS = 5
+_ANSWER_SECONDS = 30.0
 # What the user of the tests may do: what docs/redis.md says that Airfreight needs, and the
 # commands by which the tests look at what it did.
 _USER = "freight"
@@ -42,7 +36,7 @@ NEEDED = (
 )
 
 
-class Redis:
+class Redis(Server):
     """One redis-server process.
 
     Attributes:
@@ -52,7 +46,10 @@ class Redis:
         ca_file: the private CA with `tls`, else None.
     """
 
+    PROGRAM = "redis-server"
+
     def __init__(self, *, tls: bool = False, settings: Mapping[str, str] | None = None) -> None:
+        super().__init__()
         self.port = 0
         self.user = _USER
         self.password = secrets.token_urlsafe(24)
@@ -60,26 +57,7 @@ class Redis:
         self.ca_file: str | None = None
         self._tls = tls
         self._settings = dict(settings or {})
-        self._daemon: Daemon | None = None
-        self._cleanup = contextlib.ExitStack()
-
-    def __enter__(self) -> Self:
-        """Starts it."""
-        try:
-            self.start()
-        except BaseException:
-            self.stop()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Ends it and removes its data."""
-        self.stop()
+        self._certificates: Certificates | None = None
 
     @staticmethod
     def find_binary() -> Path:
@@ -97,11 +75,6 @@ class Redis:
         """The store's URI for the tests."""
         return f"{'rediss' if self._tls else 'redis'}://127.0.0.1:{self.port}/0/xcom"
 
-    @property
-    def pid(self) -> int:
-        """The server's process; 0 while there is none."""
-        return self._daemon.pid if self._daemon is not None else 0
-
     def environment(self) -> dict[str, str]:
         """What the conformance suite reads."""
         prefix = "AIRFREIGHT_TEST_REDISS" if self._tls else "AIRFREIGHT_TEST_REDIS"
@@ -115,58 +88,6 @@ class Redis:
             variables[f"{prefix}_CA"] = self.ca_file
         return variables
 
-    def start(self) -> None:
-        """Starts it.
-
-        Raises:
-            FileNotFoundError: it is not installed.
-            RuntimeError: it did not come up; the message holds what it said.
-        """
-        binary = self.find_binary()
-        folder = Path(
-            self._cleanup.enter_context(tempfile.TemporaryDirectory(prefix="airfreight-redis-"))
-        )
-        certificates = make_certificates(folder) if self._tls else None
-        self.ca_file = str(certificates.ca) if certificates else None
-        said = ""
-        for _ in range(_START_ATTEMPTS):
-            self.port = free_port()
-            settings = {
-                "bind": "127.0.0.1",
-                "port": "0" if self._tls else str(self.port),
-                "dir": str(folder),
-                "save": '""',
-                "appendonly": "no",
-                "requirepass": self.admin_password,
-            }
-            if certificates:
-                settings |= {
-                    "tls-port": str(self.port),
-                    "tls-cert-file": str(certificates.certificate),
-                    "tls-key-file": str(certificates.key),
-                    "tls-ca-cert-file": str(certificates.ca),
-                    "tls-auth-clients": "optional",
-                }
-            lines = [f"{name} {value}" for name, value in (settings | self._settings).items()]
-            lines.append(f"user {self.user} on >{self.password} ~xcom/* resetchannels {NEEDED}")
-            # In a file: every user of the machine can read a command line.
-            config = folder / "redis.conf"
-            config.touch(mode=0o600)
-            config.write_text("\n".join(lines) + "\n")
-            self._daemon = Daemon([str(binary), str(config)], folder / "log", os.environ)
-            if self._wait():
-                return
-            said = self._daemon.said()
-            self._daemon.kill()
-        raise RuntimeError(f"{binary} did not come up: {said}")
-
-    def stop(self) -> None:
-        """Ends it and removes its data; may be called again."""
-        daemon, self._daemon = self._daemon, None
-        if daemon is not None:
-            daemon.kill()
-        self._cleanup.close()
-
     def command(self, *words: str) -> str:
         """What the server answers to one command of the default user: the reply's own bytes."""
         auth = ("AUTH", self.admin_password)
@@ -175,7 +96,7 @@ class Redis:
             with contextlib.suppress(OSError):
                 peer.shutdown(socket.SHUT_WR) if not self._tls else None
             answer = b""
-            deadline = time.monotonic() + _START_SECONDS
+            deadline = time.monotonic() + _ANSWER_SECONDS
             while time.monotonic() < deadline:
                 data = peer.recv(1 << 16)
                 if not data:
@@ -192,15 +113,39 @@ class Redis:
         context = ssl.create_default_context(cafile=self.ca_file)
         return context.wrap_socket(peer, server_hostname="127.0.0.1")
 
-    def _wait(self) -> bool:
-        # Ours, and not another that was first at the port: ours would have ended then.
-        deadline = time.monotonic() + _START_SECONDS
-        while time.monotonic() < deadline and self._daemon and self._daemon.alive:
-            with contextlib.suppress(OSError):
-                if self.command("PING").startswith("+PONG"):
-                    return True
-            time.sleep(0.02)
-        return False
+    def _prepare(self) -> None:
+        self._certificates = make_certificates(self._scratch) if self._tls else None
+        self.ca_file = str(self._certificates.ca) if self._certificates else None
+
+    def _command(self, port: int) -> Sequence[str]:
+        self.port = port
+        settings = {
+            "bind": "127.0.0.1",
+            "port": "0" if self._tls else str(port),
+            "dir": str(self._scratch),
+            "save": '""',
+            "appendonly": "no",
+            "requirepass": self.admin_password,
+        }
+        if self._certificates:
+            settings |= {
+                "tls-port": str(port),
+                "tls-cert-file": str(self._certificates.certificate),
+                "tls-key-file": str(self._certificates.key),
+                "tls-ca-cert-file": str(self._certificates.ca),
+                "tls-auth-clients": "optional",
+            }
+        lines = [f"{name} {value}" for name, value in (settings | self._settings).items()]
+        lines.append(f"user {self.user} on >{self.password} ~xcom/* resetchannels {NEEDED}")
+        # In a file: every user of the machine can read a command line.
+        config = self._scratch / "redis.conf"
+        config.touch(mode=0o600)
+        config.write_text("\n".join(lines) + "\n")
+        return [str(self.find_binary()), str(config)]
+
+    def _ready(self) -> bool:
+        # Another would not know the password.
+        return self.command("PING").startswith("+PONG")
 
 
 def _encoded(words: tuple[str, ...]) -> bytes:
@@ -215,14 +160,7 @@ def main() -> int:
         description="Runs a command beside two Redis servers, the second one over TLS.",
     )
     parser.add_argument("command", nargs="+", help="after --, the command and its arguments")
-    arguments = parser.parse_args()
-    exit_on_sigterm()
-    try:
-        with Redis() as plain, Redis(tls=True) as tls:
-            environment = os.environ | plain.environment() | tls.environment()
-            return subprocess.run(arguments.command, env=environment, check=False).returncode
-    except FileNotFoundError as missing:
-        parser.exit(1, f"{missing}\n")
+    return run_beside(parser.parse_args().command, Redis(), Redis(tls=True))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.servers.s3_server import S3Server, run_beside
+from tests.servers.s3_server import S3Server, main
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,4 +71,4 @@ class VersityGW(S3Server):
 
 
 if __name__ == "__main__":
-    sys.exit(run_beside(VersityGW, "tests.servers.versitygw"))
+    sys.exit(main(VersityGW, "tests.servers.versitygw"))
