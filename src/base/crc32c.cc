@@ -3,7 +3,8 @@
 #include <array>
 #include <bit>
 #include <cstddef>
-#include <cstring>
+
+#include "base/slicing_crc.h"
 
 #if defined(__x86_64__)
 #include <nmmintrin.h>
@@ -23,51 +24,13 @@ namespace {
 // The polynomial 0x1EDC6F41 with its bits reversed, as RFC 3720 computes it.
 constexpr uint32_t kPolynomial = 0x82F63B78;
 
-using Table = std::array<uint32_t, 256>;
-
-// Slicing-by-8 (Kounavis and Berry, "Novel Table Lookup-Based Algorithms for High-Performance CRC
-// Generation", 2008): tables[k][b] is the checksum of byte b followed by k zero bytes.
-constexpr std::array<Table, 8> MakeSlicingTables() {
-  std::array<Table, 8> tables{};
-  for (uint32_t byte = 0; byte < 256; ++byte) {
-    uint32_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
-    tables[0][byte] = crc;
-  }
-  for (size_t k = 1; k < 8; ++k) {
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const uint32_t before = tables[k - 1][byte];
-      tables[k][byte] = (before >> 8) ^ tables[0][before & 0xFF];
-    }
-  }
-  return tables;
-}
-constexpr std::array<Table, 8> kSlicing = MakeSlicingTables();
-
-uint64_t LoadLittleEndian(const std::byte* data) {
-  uint64_t word;
-  std::memcpy(&word, data, sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
+using Slicing = SlicingCrc<uint32_t, kPolynomial>;
+using Table = Slicing::Table;
 
 }  // namespace
 
 uint32_t ExtendCrc32cPortable(uint32_t crc, ByteView bytes) {
-  crc = ~crc;
-  const std::byte* data = bytes.data();
-  size_t left = bytes.size();
-  for (; left >= 8; left -= 8, data += 8) {
-    const uint64_t word = LoadLittleEndian(data) ^ crc;
-    crc = kSlicing[7][word & 0xFF] ^ kSlicing[6][(word >> 8) & 0xFF] ^
-          kSlicing[5][(word >> 16) & 0xFF] ^ kSlicing[4][(word >> 24) & 0xFF] ^
-          kSlicing[3][(word >> 32) & 0xFF] ^ kSlicing[2][(word >> 40) & 0xFF] ^
-          kSlicing[1][(word >> 48) & 0xFF] ^ kSlicing[0][word >> 56];
-  }
-  for (; left > 0; --left, ++data) {
-    crc = (crc >> 8) ^ kSlicing[0][(crc ^ std::to_integer<uint32_t>(*data)) & 0xFF];
-  }
-  return ~crc;
+  return ~Slicing::Step(~crc, bytes.data(), bytes.size());
 }
 
 #ifdef AIRFREIGHT_CRC32C_HARDWARE
@@ -86,8 +49,6 @@ constexpr size_t kShortStream = 256;
 // bytes.
 using Advance = std::array<Table, 4>;
 
-constexpr uint32_t AdvanceOneZero(uint32_t crc) { return (crc >> 8) ^ kSlicing[0][crc & 0xFF]; }
-
 constexpr uint32_t ApplyColumns(const std::array<uint32_t, 32>& columns, uint32_t value) {
   uint32_t result = 0;
   for (size_t bit = 0; bit < 32; ++bit) {
@@ -99,7 +60,7 @@ constexpr uint32_t ApplyColumns(const std::array<uint32_t, 32>& columns, uint32_
 // `length` is a power of two: the map over one zero byte is squared until it spans that many.
 constexpr Advance MakeAdvance(size_t length) {
   std::array<uint32_t, 32> columns{};
-  for (size_t bit = 0; bit < 32; ++bit) columns[bit] = AdvanceOneZero(uint32_t{1} << bit);
+  for (size_t bit = 0; bit < 32; ++bit) columns[bit] = Slicing::StepByte(uint32_t{1} << bit, 0);
   for (size_t span = 1; span < length; span *= 2) {
     std::array<uint32_t, 32> squared{};
     for (size_t bit = 0; bit < 32; ++bit) squared[bit] = ApplyColumns(columns, columns[bit]);
@@ -206,15 +167,13 @@ namespace {
 // Polynomials modulo that of CRC-32C, bits reversed as everywhere here: the highest bit is x^0.
 constexpr uint32_t kOne = uint32_t{1} << 31;
 
-constexpr uint32_t MultiplyByX(uint32_t a) {
-  return (a >> 1) ^ ((a & 1) != 0 ? internal::kPolynomial : 0);
-}
+using internal::Slicing;
 
 constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
   uint32_t product = 0;
   for (uint32_t bit = kOne; bit != 0; bit >>= 1) {
     if ((a & bit) != 0) product ^= b;
-    b = MultiplyByX(b);
+    b = Slicing::MultiplyByX(b);
   }
   return product;
 }
@@ -223,7 +182,7 @@ constexpr uint32_t Multiply(uint32_t a, uint32_t b) {
 constexpr std::array<uint32_t, 64> MakePowers() {
   std::array<uint32_t, 64> powers{};
   uint32_t power = kOne;
-  for (int bit = 0; bit < 8; ++bit) power = MultiplyByX(power);
+  for (int bit = 0; bit < 8; ++bit) power = Slicing::MultiplyByX(power);
   for (uint32_t& entry : powers) {
     entry = power;
     power = Multiply(power, power);

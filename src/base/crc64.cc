@@ -1,9 +1,9 @@
 #include "base/crc64.h"
 
 #include <array>
-#include <bit>
 #include <cstddef>
-#include <cstring>
+
+#include "base/slicing_crc.h"
 
 #if defined(__x86_64__)
 #include <wmmintrin.h>
@@ -19,52 +19,12 @@ namespace {
 // The polynomial 0xAD93D23594C93659 with its bits reversed. Bit i of a word stands for x^(63 - i).
 constexpr uint64_t kPolynomial = 0x9A6C9329AC4BC9B5;
 
-using Table = std::array<uint64_t, 256>;
-
-// Slicing-by-8, as in base/crc32c.cc: tables[k][b] is the checksum of byte b and k zero bytes.
-constexpr std::array<Table, 8> MakeSlicingTables() {
-  std::array<Table, 8> tables{};
-  for (uint64_t byte = 0; byte < 256; ++byte) {
-    uint64_t crc = byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? kPolynomial : 0);
-    tables[0][byte] = crc;
-  }
-  for (size_t k = 1; k < 8; ++k) {
-    for (size_t byte = 0; byte < 256; ++byte) {
-      const uint64_t before = tables[k - 1][byte];
-      tables[k][byte] = (before >> 8) ^ tables[0][before & 0xFF];
-    }
-  }
-  return tables;
-}
-constexpr std::array<Table, 8> kSlicing = MakeSlicingTables();
-
-uint64_t LoadLittleEndian(const std::byte* data) {
-  uint64_t word;
-  std::memcpy(&word, data, sizeof word);
-  if constexpr (std::endian::native == std::endian::big) word = __builtin_bswap64(word);
-  return word;
-}
-
-// Without the inversions before and after.
-uint64_t Step(uint64_t crc, const std::byte* data, size_t left) {
-  for (; left >= 8; left -= 8, data += 8) {
-    const uint64_t word = LoadLittleEndian(data) ^ crc;
-    crc = kSlicing[7][word & 0xFF] ^ kSlicing[6][(word >> 8) & 0xFF] ^
-          kSlicing[5][(word >> 16) & 0xFF] ^ kSlicing[4][(word >> 24) & 0xFF] ^
-          kSlicing[3][(word >> 32) & 0xFF] ^ kSlicing[2][(word >> 40) & 0xFF] ^
-          kSlicing[1][(word >> 48) & 0xFF] ^ kSlicing[0][word >> 56];
-  }
-  for (; left > 0; --left, ++data) {
-    crc = (crc >> 8) ^ kSlicing[0][(crc ^ std::to_integer<uint64_t>(*data)) & 0xFF];
-  }
-  return crc;
-}
+using Slicing = SlicingCrc<uint64_t, kPolynomial>;
 
 }  // namespace
 
 uint64_t ExtendCrc64Portable(uint64_t crc, ByteView bytes) {
-  return ~Step(~crc, bytes.data(), bytes.size());
+  return ~Slicing::Step(~crc, bytes.data(), bytes.size());
 }
 
 #ifdef AIRFREIGHT_CRC64_HARDWARE
@@ -74,7 +34,7 @@ namespace {
 // x^n modulo the polynomial.
 constexpr uint64_t PowerOfX(unsigned n) {
   uint64_t power = uint64_t{1} << 63;
-  for (; n > 0; --n) power = (power >> 1) ^ ((power & 1) != 0 ? kPolynomial : 0);
+  for (; n > 0; --n) power = Slicing::MultiplyByX(power);
   return power;
 }
 
@@ -128,9 +88,9 @@ AIRFREIGHT_CRC64_TARGET uint64_t ExtendCrc64Hardware(uint64_t crc, ByteView byte
     for (size_t i = 1; i < 4; ++i) joined = FoldInto(joined, over_lane, lanes[i]);
     std::array<std::byte, kLane> rest;
     _mm_storeu_si128(reinterpret_cast<__m128i*>(rest.data()), joined);
-    crc = Step(0, rest.data(), rest.size());
+    crc = Slicing::Step(0, rest.data(), rest.size());
   }
-  return ~Step(crc, data, left);
+  return ~Slicing::Step(crc, data, left);
 }
 
 bool HasHardwareCrc64() { return __builtin_cpu_supports("pclmul") != 0; }

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "conformance/matchers.h"
+#include "http/fake_environment.h"
 #include "store/redis/health.h"
 #include "store/redis/test_server.h"
-#include "store/s3/fake_environment.h"
 
 namespace airfreight::redis {
 namespace {

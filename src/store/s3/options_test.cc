@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/s3/fake_environment.h"
+#include "http/fake_environment.h"
 
 namespace airfreight::s3 {
 namespace {

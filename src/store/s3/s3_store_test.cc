@@ -6,8 +6,8 @@
 #include <map>
 
 #include "http/curl_transport.h"
+#include "http/fake_environment.h"
 #include "http/test_server.h"
-#include "store/s3/fake_environment.h"
 
 namespace airfreight::s3 {
 namespace {

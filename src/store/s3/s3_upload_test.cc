@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "http/curl_transport.h"
+#include "http/fake_environment.h"
 #include "http/test_server.h"
-#include "store/s3/fake_environment.h"
 
 namespace airfreight::s3 {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "conformance/matchers.h"
 #include "http/curl_transport.h"
+#include "http/fake_environment.h"
 #include "http/test_server.h"
-#include "store/s3/fake_environment.h"
 
 namespace airfreight::azure {
 namespace {

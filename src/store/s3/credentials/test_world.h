@@ -14,9 +14,9 @@
 
 #include "base/time.h"
 #include "http/curl_transport.h"
+#include "http/fake_environment.h"
 #include "http/test_server.h"
 #include "store/s3/credentials.h"
-#include "store/s3/fake_environment.h"
 
 namespace airfreight::s3::testing {
 
