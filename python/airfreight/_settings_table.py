@@ -331,8 +331,9 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "auto",
         "never",
-        "Whether uploads carry a CRC-64 that the service checks before it confirms them.",
-        choices=("auto", "never"),
+        "What uploads carry that the service checks before it confirms them: auto is CRC-64, md5 "
+        "is slower and for servers that do not know CRC-64.",
+        choices=("auto", "md5", "never"),
     ),
     _option(
         "az_ca_bundle",

@@ -120,11 +120,14 @@ class Azurite(Server):
         """A signed request to `/container[/name]`, with name and query encoded where need be."""
         sent = {"x-ms-date": formatdate(usegmt=True), "x-ms-version": _VERSION, **(headers or {})}
         resource = f"/{self.account}{path}"
-        canonical = "".join(f"{name}:{sent[name]}\n" for name in sorted(sent))
+        canonical = "".join(
+            f"{name}:{sent[name]}\n" for name in sorted(sent) if name.startswith("x-ms-")
+        )
         parameters = "".join(f"\n{name}:{value}" for name, value in sorted((query or {}).items()))
         length = str(len(body)) if body else ""
+        md5 = sent.get("Content-MD5", "")
         to_sign = (
-            f"{method}\n\n\n{length}\n\n\n\n\n\n\n\n\n{canonical}"
+            f"{method}\n\n\n{length}\n{md5}\n\n\n\n\n\n\n\n{canonical}"
             f"/{self.account}{resource}{parameters}"
         )
         sent["Authorization"] = f"SharedKey {self.account}:{self._sign(to_sign)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,14 @@ def test_a_checksum_is_checked(server: Azurite) -> None:
     answer = server.request("PUT", "/facts/s", headers=right, body=b"123456788")
     assert answer.status == 400
     assert answer.headers["x-ms-error-code"] == "Crc64Mismatch"
+
+
+def test_the_older_checksum_is_checked_too(server: Azurite) -> None:
+    right = {**_BLOB, "Content-MD5": base64.b64encode(hashlib.md5(b"1").digest()).decode()}
+    assert server.request("PUT", "/facts/m", headers=right, body=b"1").status == 201
+    answer = server.request("PUT", "/facts/m", headers=right, body=b"2")
+    assert answer.status == 400
+    assert answer.headers["x-ms-error-code"] == "Md5Mismatch"
 
 
 def test_an_encryption_scope_that_is_not_there_is_ignored(server: Azurite) -> None:

@@ -5,7 +5,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/crc64.h"
 #include "base/percent.h"
 #include "store/cloud/endpoint.h"
 #include "store/cloud/transport_settings.h"
@@ -94,13 +93,6 @@ Status AzureClient::Apply(const Correction& correction, const Credential& used,
     }
   }
   return {};
-}
-
-std::optional<uint64_t> AzureClient::ChecksumOf(const Body& body) const {
-  if (options_.checksums == Checksums::kNever) return std::nullopt;
-  uint64_t crc = 0;
-  for (const ByteView bytes : body.segments()) crc = ExtendCrc64(crc, bytes);
-  return crc;
 }
 
 Result<HttpResponse> AzureClient::Execute(const AzureRequest& request, const Context& context,

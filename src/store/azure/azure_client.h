@@ -43,13 +43,14 @@ class AzureClient {
 
   const StoreUri& uri() const { return uri_; }
   const AzureOptions& options() const { return options_; }
+  /// The checksum that an upload of `body` is to carry, as the settings have it.
+  Checksum ChecksumOf(const Body& body) const {
+    return azure::ChecksumOf(options_.checksums, body);
+  }
 
   /// Signs and performs `request`; an answer that is no success is an error here.
   Result<HttpResponse> Execute(const AzureRequest& request, const Context& context,
                                ResponseSink* sink);
-
-  /// The checksum that an upload of `body` is to carry; absent where the settings want none.
-  std::optional<uint64_t> ChecksumOf(const Body& body) const;
 
  private:
   /// Where requests go, found out at the first one and corrected by answers.

@@ -90,8 +90,11 @@ Result<AzureOptions> ParseAzureOptions(const StoreSettings& settings) {
   options.encryption_scope = TakeText(rest, "encryption_scope");
   AIRFREIGHT_RETURN_IF_ERROR(CheckEncryptionScope(options.encryption_scope));
   AIRFREIGHT_ASSIGN_OR_RETURN(
-      options.checksums, TakeChoice(rest, "az", "checksums", Checksums::kCrc64,
-                                    {{"auto", Checksums::kCrc64}, {"never", Checksums::kNever}}));
+      options.checksums,
+      TakeChoice(
+          rest, "az", "checksums", Checksums::kCrc64,
+          {{"auto", Checksums::kCrc64}, {"md5", Checksums::kMd5}, {"never", Checksums::kNever}}));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckAvailable(options.checksums));
   AIRFREIGHT_ASSIGN_OR_RETURN(options.transport, TakeTransport(rest, "az"));
   AIRFREIGHT_RETURN_IF_ERROR(RefuseUnknown(
       rest, "az",

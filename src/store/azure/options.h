@@ -11,15 +11,10 @@
 #include "http/curl_transport.h"
 #include "http/environment.h"
 #include "store/azure/account.h"
+#include "store/azure/checksum.h"
 #include "store/cloud/secret.h"
 
 namespace airfreight::azure {
-
-/// Whether uploads carry a CRC-64 that the service checks before it confirms them.
-enum class Checksums {
-  kCrc64,  ///< All that the service knows since 2019, Azurite too; some 10 GB/s.
-  kNever,
-};
 
 /// What the settings and a connection say; empty where they say nothing and the environment is
 /// asked.

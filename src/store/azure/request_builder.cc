@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cstddef>
 
 #include "base/base64.h"
 #include "base/percent.h"
@@ -60,8 +58,8 @@ void SetScope(const PutOptions& put, const AzureOptions& options, AzureRequest& 
   if (!scope.empty()) request.headers.Set("x-ms-encryption-scope", scope);
 }
 
-void SetChecksum(std::optional<uint64_t> crc64, AzureRequest& request) {
-  if (crc64) request.headers.Set("x-ms-content-crc64", Crc64Header(*crc64));
+void SetChecksum(const Checksum& checksum, AzureRequest& request) {
+  if (!checksum.header.empty()) request.headers.Set(checksum.header, checksum.value);
 }
 
 // What a new object is told of itself.
@@ -97,37 +95,37 @@ Status CheckBlobName(std::string_view key, std::string_view prefix) {
 }
 
 AzureRequest BuildPut(std::string_view key, const Body& body, const PutOptions& put,
-                      std::optional<uint64_t> crc64, const AzureOptions& options) {
+                      const Checksum& checksum, const AzureOptions& options) {
   AzureRequest request = Begin(Operation::kPut, key);
   request.body = body;
   request.headers.Set("x-ms-blob-type", "BlockBlob");
   SetCondition(put.condition, request);
   Describe(put, options, request);
-  SetChecksum(crc64, request);
+  SetChecksum(checksum, request);
   return request;
 }
 
 AzureRequest BuildPutBlock(std::string_view key, std::string_view block_id, const Body& body,
-                           const PutOptions& put, std::optional<uint64_t> crc64,
+                           const PutOptions& put, const Checksum& checksum,
                            const AzureOptions& options) {
   AzureRequest request = Begin(Operation::kPutBlock, key);
   request.query = {{"comp", "block"}, {"blockid", std::string(block_id)}};
   request.body = body;
   SetScope(put, options, request);
-  SetChecksum(crc64, request);
+  SetChecksum(checksum, request);
   return request;
 }
 
 AzureRequest BuildPutBlockList(std::string_view key, std::string_view document,
                                const PutOptions& put, const Condition& condition,
-                               std::optional<uint64_t> crc64, const AzureOptions& options) {
+                               const Checksum& checksum, const AzureOptions& options) {
   AzureRequest request = Begin(Operation::kPutBlockList, key);
   request.query = {{"comp", "blocklist"}};
   request.body = Body(document);
   request.headers.Set("Content-Type", "application/xml");
   SetCondition(condition, request);
   Describe(put, options, request);
-  SetChecksum(crc64, request);
+  SetChecksum(checksum, request);
   request.idle_timeout = kCommitIdle;
   return request;
 }
@@ -177,12 +175,6 @@ std::string BlockListDocument(const std::vector<UploadedPart>& parts) {
   std::string text = "<?xml version=\"1.0\" encoding=\"utf-8\"?><BlockList>";
   for (const UploadedPart& part : parts) text += fmt::format("<Latest>{}</Latest>", part.tag);
   return text + "</BlockList>";
-}
-
-std::string Crc64Header(uint64_t crc64) {
-  std::array<std::byte, 8> bytes;
-  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(crc64 >> (8 * i));
-  return Base64Encode(bytes);
 }
 
 Result<HttpRequest> Sign(const AzureRequest& request, const Signer& signer) {

@@ -15,6 +15,7 @@
 #include "airfreight/store.h"
 #include "http/transport.h"
 #include "store/azure/account.h"
+#include "store/azure/checksum.h"
 #include "store/azure/credentials/credential.h"
 #include "store/azure/options.h"
 #include "store/azure/shared_key.h"
@@ -53,22 +54,22 @@ struct AzureRequest {
 Status CheckBlobName(std::string_view key, std::string_view prefix);
 
 /// \name Requests
-/// `crc64` is the body's, absent where none is sent.
+/// `checksum` is the body's.
 /// @{
 AzureRequest BuildPut(std::string_view key, const Body& body, const PutOptions& put,
-                      std::optional<uint64_t> crc64, const AzureOptions& options);
+                      const Checksum& checksum, const AzureOptions& options);
 AzureRequest BuildGet(std::string_view key, const GetOptions& get);
 AzureRequest BuildHead(std::string_view key);
 AzureRequest BuildRemove(std::string_view key, const Condition& condition);
 AzureRequest BuildList(std::string_view prefix, std::string_view marker, int limit);
 AzureRequest BuildPutBlock(std::string_view key, std::string_view block_id, const Body& body,
-                           const PutOptions& put, std::optional<uint64_t> crc64,
+                           const PutOptions& put, const Checksum& checksum,
                            const AzureOptions& options);
 /// `document` is what BlockListDocument made; the request's body is a view of it. What describes
 /// the object belongs here: the blocks know nothing of it, but for the scope that encrypts them.
 AzureRequest BuildPutBlockList(std::string_view key, std::string_view document,
                                const PutOptions& put, const Condition& condition,
-                               std::optional<uint64_t> crc64, const AzureOptions& options);
+                               const Checksum& checksum, const AzureOptions& options);
 /// @}
 
 /// The id of block `number` of an upload: base64 of a text whose length is the same for all of
@@ -82,10 +83,6 @@ std::string BlockId(std::string_view upload, int number);
 /// its id: asked again after an answer that was lost, the service finds those that it has already
 /// committed.
 std::string BlockListDocument(const std::vector<UploadedPart>& parts);
-
-/// As Azure writes a CRC-64: base64 of its eight bytes, the lowest first, as its clients have it
-/// (azure-storage-blob, _shared/validation.py).
-std::string Crc64Header(uint64_t crc64);
 
 /// Of whom, by whom and when.
 struct Signer {
