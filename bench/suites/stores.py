@@ -122,19 +122,23 @@ def _show(scheme: str, samples: Samples, versions: dict[str, str]) -> None:
 
 
 def _bars(scheme: str, kinds: tuple[Kind, ...], samples: Samples) -> list[Bar]:
-    """Against the better of the others in each thing, by its best sample."""
-    ours, *others = (samples[kind.name] for kind in kinds)
+    """Each of ours against the better of the others in each thing, by its best sample."""
+    others = [samples[kind.name] for kind in kinds if kind.library != "airfreight"]
     bars = []
-    for verb, (title, _, _) in VERBS.items():
-        mine = series(ours[verb], "wall")
-        best = min((series(other[verb], "wall") for other in others), key=lambda one: one.best)
-        least = REDIS_SPEED if scheme == "redis" else SPEEDS[verb]
-        bars.append(speed_bar(f"{scheme}, {title}: speed / the better", mine, best, least))
-        cpu = series(ours[verb], "cpu").best
-        lowest = min(series(other[verb], "cpu").best for other in others)
-        most = REDIS_CPU if scheme == "redis" else CPU_LIMIT
-        note = f"{cpu * 1e6:,.0f} µs against {lowest * 1e6:,.0f}"
-        bars.append(Bar(f"{scheme}, {title}: CPU / the lower", cpu / lowest, most, note=note))
+    for kind in kinds:
+        if kind.library != "airfreight":
+            continue
+        name, ours = kind.name.removeprefix("airfreight "), samples[kind.name]
+        for verb, (title, _, _) in VERBS.items():
+            mine = series(ours[verb], "wall")
+            best = min((series(other[verb], "wall") for other in others), key=lambda one: one.best)
+            least = REDIS_SPEED if scheme == "redis" else SPEEDS[verb]
+            bars.append(speed_bar(f"{name}, {title}: speed / the better", mine, best, least))
+            cpu = series(ours[verb], "cpu").best
+            lowest = min(series(other[verb], "cpu").best for other in others)
+            most = REDIS_CPU if scheme == "redis" else CPU_LIMIT
+            note = f"{cpu * 1e6:,.0f} µs against {lowest * 1e6:,.0f}"
+            bars.append(Bar(f"{name}, {title}: CPU / the lower", cpu / lowest, most, note=note))
     return bars
 
 

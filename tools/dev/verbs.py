@@ -62,7 +62,7 @@ def bench(arguments: argparse.Namespace) -> int:
     """Measure against the peers."""
     installing.apt(["build", "bench", "demo"])  # (PostgreSQL for the Airflow of `tasks`.)
     installing.tools_venv()
-    installing.versitygw()
+    installing.servers()
     wheel = build.wheel()
     venv = installing.bench_venv(wheel)
     if not arguments.suites or {*arguments.suites} - {"transfer", "stores"}:
