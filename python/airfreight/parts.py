@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-from uuid import uuid4
 
 from airfreight import runtime, values
 from airfreight._imports import loading
+from airfreight._target import Target
 from airfreight.errors import (
     CorruptError,
     Error,
@@ -19,7 +18,7 @@ from airfreight.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from airfreight._core import Freight, Reader
 
@@ -103,8 +102,8 @@ def _unreadable(kind: Any, error: Exception) -> Error:
     if library is None:
         return CorruptError(f"{text}.")
     return UnsupportedError(
-        f"{text} by {library}: another release wrote it, which has more types. Read it with that "
-        "one, or convert the value before it is pushed."
+        f"{text} by {library}. If another release wrote it, which has more types, read it with "
+        "that one, or convert the value before it is pushed."
     )
 
 
@@ -229,25 +228,20 @@ def save(
             f"to=… with a part takes a leaf of a bundle, and the value is a "
             f"{fields.get('_xcom_type')}: leave the part or to=… out"
         )
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{uuid4().hex}")
-
-    def write(pieces: Iterator[memoryview]) -> None:
-        with beside.open("wb") as file:
-            for piece in pieces:
-                file.write(piece)
-
+    target = Target(path)
     try:
         if "tail" in fields:
             runtime.with_core(
                 lambda core: read(
-                    core, fields, text, lambda reader: write(codec.read_bytes(reader, part, unleaf))
+                    core,
+                    fields,
+                    text,
+                    lambda reader: target.write(codec.read_bytes(reader, part, unleaf)),
                 )
             )
         else:
             whole = runtime.with_core(lambda core: core.get(text))
-            made(fields, lambda: write(codec.decode_bytes(whole, part, unleaf)))
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+            made(fields, lambda: target.write(codec.decode_bytes(whole, part, unleaf)))
+        target.keep()
+    finally:
+        target.drop()

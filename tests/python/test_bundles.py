@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import io
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -864,6 +865,49 @@ def test_the_bytes_of_a_leaf_go_to_a_file(box: Box, tmp_path: Path, rows: int) -
             airfreight.get(row, *part, to=tmp_path / "no")
     assert not (tmp_path / "no").exists()
     assert sorted(path.name for path in tmp_path.glob(".*")) == []
+
+
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_a_file_that_a_leaf_can_not_go_to_is_the_askers_mistake(
+    box: Box, tmp_path: Path, rows: int
+) -> None:
+    row = box.fields(stored(box.push({"train": frame(rows), "x": array()})))
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "file").write_bytes(b"before")
+    wrong = {
+        f"{tmp_path}/no/where.npy": "its? ?folder|the folder",
+        f"{tmp_path}/file/x": "the folder",
+        str(tmp_path): "is a folder or a device",
+        str(pipe): "is a folder or a device",
+        f"{tmp_path}/": "not the path of a file",
+        "": "not the path of a file",
+        f"{tmp_path}/a\0b": "not the path of a file",
+    }
+    for path, words in wrong.items():
+        with pytest.raises(airfreight.InvalidError, match=words) as caught:
+            airfreight.get(row, "x", to=path)
+        assert repr(path)[1:-1] in str(caught.value)
+        assert "tmp-" not in str(caught.value)
+    with pytest.raises(airfreight.UnavailableError, match="can't be written") as unavailable:
+        airfreight.get(row, "x", to=f"{tmp_path}/{'x' * 300}")
+    assert ".airfreight" not in str(unavailable.value)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "pipe", "store"]
+
+
+def test_a_leaf_takes_the_place_of_a_file_and_its_mode(box: Box, tmp_path: Path) -> None:
+    row = box.fields(stored(box.push({"x": array(), "y": b"y" * 9999})))
+    secret, link = tmp_path / "secret.npy", tmp_path / "link.npy"
+    secret.write_bytes(b"before")
+    secret.chmod(0o600)
+    airfreight.get(row, "x", to=secret)
+    assert secret.stat().st_mode & 0o777 == 0o600
+    assert_same(np.load(secret), array())
+    link.symlink_to(secret)
+    airfreight.get(row, "y", to=link)  # Of a link it takes the place, as elsewhere.
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"y" * 9999
+    assert_same(np.load(secret), array())
 
 
 def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box) -> None:
