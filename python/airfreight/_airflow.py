@@ -12,6 +12,8 @@ import os
 import sys
 from typing import Any
 
+from airfreight.errors import ConfigError
+
 #: Where Airflow has its configuration: 3.x, 2.x. Our section is looked up in its file layer only: a
 #: look-up of an unknown option through `conf.get` makes Airflow 3.2+ import every provider first.
 _CONFIGURATION_MODULES = ("airflow.sdk.configuration", "airflow.configuration")
@@ -76,6 +78,8 @@ def file_options(section: str) -> dict[str, str]:
 
 #: Where Airflow's serializer of XComs lies: 3.2+, earlier.
 _SERIALIZERS = ("airflow.sdk.serde", "airflow.serialization.serde")
+#: Airflow's own list of classes that may be loaded.
+ALLOWED_CLASSES = "[core] allowed_deserialization_classes"
 
 
 def may_load(class_name: str) -> bool:
@@ -84,6 +88,9 @@ def may_load(class_name: str) -> bool:
     The serializer's own test, which has no public name: `_match` reads `[core]
     allowed_deserialization_classes` and `..._regexp`, and `_extra_allowed` is what operators
     declare (airflow/sdk/serde/__init__.py, `deserialize`). Without it nothing may be loaded.
+
+    Raises:
+        ConfigError: Airflow can't read these settings.
     """
     for name in _SERIALIZERS:
         try:
@@ -91,9 +98,17 @@ def may_load(class_name: str) -> bool:
         except ImportError:
             continue
         match = getattr(serde, "_match", None)
-        return bool(match is not None and match(class_name)) or class_name in getattr(
-            serde, "_extra_allowed", ()
-        )
+        try:
+            matches = match is not None and match(class_name)
+        except Exception as error:  # (That of `re`, or of `re2`.)
+            # Airflow compiles its globs too as regular expressions, of which a bare * is none.
+            raise ConfigError(
+                f"Airflow can't read the patterns of {ALLOWED_CLASSES} or of "
+                f"{ALLOWED_CLASSES}_regexp ({type(error).__name__}: {error}). Each has to be a "
+                "regular expression, the globs of the first too, as my_package.* is; for all "
+                f"classes set {ALLOWED_CLASSES}_regexp = .*"
+            ) from error
+        return bool(matches) or class_name in getattr(serde, "_extra_allowed", ())
     return False
 
 

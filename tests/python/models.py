@@ -10,6 +10,7 @@ import attr
 
 try:
     import pydantic
+    import pydantic.dataclasses
 except ModuleNotFoundError:  # Airflow 2 has none.
     MODELS: dict[str, Any] = {}
 else:
@@ -38,6 +39,13 @@ else:
 
         _hidden: Any = None
 
+    @pydantic.dataclasses.dataclass
+    class Checked:
+        """A dataclass that pydantic checks."""
+
+        number: int
+        held: Any = None
+
     hiding = Private(number=3, other={1: (2,)})
     hiding._hidden = (hiding.number, {b"x"})
 
@@ -48,6 +56,8 @@ else:
         "nested": Outer(inner=Inner(held={1: {2}}), others=(Inner(number=5),)),
         "not all given": Inner(held=(1, 2)),
         "with no other members": Open(number=2),
+        "dataclass": Checked(1, (1, {2})),
+        "dataclass inside a model": Inner(held=Checked(3, [Checked(4)])),
     }
 
 

@@ -225,6 +225,21 @@ def test_a_codec_that_breaks_its_word_is_an_error(
         box.push(polygon)
 
 
+def test_a_codec_may_say_that_it_does_not_know_a_count(
+    box: Box, polygon: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from shapes import airfreight_codec
+
+    encode = airfreight_codec.encode
+
+    def telling(*arguments: Any) -> Any:
+        told = encode(*arguments)
+        return told._replace(columns=[("x", "float"), ("y", "float")], nulls=(None, 2))
+
+    monkeypatch.setattr(airfreight_codec, "encode", telling)
+    assert box.fields(box.push(polygon))["nulls"] == [-1, 2]
+
+
 def test_packages_are_looked_through_when_a_class_is_unknown_and_not_before() -> None:
     program = """
 import importlib.metadata, datetime, decimal, sys

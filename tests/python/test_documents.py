@@ -634,6 +634,45 @@ def test_an_object_that_holds_more_than_its_fields_is_refused() -> None:
         document.encode([Cached(Model([]))])
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_objects_of_declared_fields_that_are_not_allowed_are_refused_by_name(
+    box: Box, name: str
+) -> None:
+    with pytest.raises(TypeError, match=r"^value\['m'\].*: .*allowed_deserialization_classes"):
+        box.push({"m": MODELS[name]})
+
+
+@pytest.mark.parametrize("option", ["", "_regexp"])
+def test_patterns_that_airflow_can_not_read_are_an_error_that_names_the_setting(
+    box: Box, monkeypatch: pytest.MonkeyPatch, option: str
+) -> None:
+    try:
+        allow(monkeypatch, "tests.python.*")
+        row = stored(box.push([Point(1, 2), Color.RED]))
+        monkeypatch.undo()
+        allow(monkeypatch, "airflow.*" if option else "*")
+        if option:
+            monkeypatch.setenv("AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES_REGEXP", "*")
+        for value in ([Point(1, 2)], [Color.RED], [Outer(Model([1]))]):
+            with pytest.raises(airfreight.ConfigError, match="allowed_deserialization_classes"):
+                Box(monkeypatch, box.root).push(value)
+        with pytest.raises(airfreight.ConfigError, match=r"_regexp = \.\*"):
+            box.pull(row)
+    finally:
+        monkeypatch.undo()
+        allow(monkeypatch, "airflow.*")
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("module", [None, 5, b"m", ""])
+def test_a_class_that_does_not_say_where_it_is_from_is_refused(box: Box, module: Any) -> None:
+    odd: Any = type("Odd", (), {"__module__": module})
+    for value, place in ((odd(), "value: "), ({"a": [odd()]}, "value['a'][0]: ")):
+        with pytest.raises(TypeError, match=r"can't be pushed as an XCom") as caught:
+            box.push(value)
+        assert str(caught.value).startswith(place)
+
+
 def test_a_row_can_not_have_an_object_of_any_class_made() -> None:
     for name in ("os:system", "builtins:object", "subprocess:Popen"):
         with pytest.raises(ImportError, match="may not be loaded"):
@@ -798,6 +837,15 @@ def test_numpy_scalars_keep_their_type_and_bits(box: Box, expression: str) -> No
         assert item.tobytes() == value.tobytes()
         if isinstance(value, (str, bytes)):
             assert len(item) == len(value)
+
+
+@pytest.mark.parametrize("code", ["V0", "V3", "S0", "U0"])
+@pytest.mark.parametrize("threshold", [0, 32768])
+def test_numpy_scalars_of_no_bytes_come_back(box: Box, code: str, threshold: int) -> None:
+    box.set(threshold=threshold)
+    value = np.zeros((), code)[()]
+    for wrapped in (value, [value], {1: (value,)}):
+        assert_same(box.through(wrapped), wrapped)
 
 
 def test_a_numpy_scalar_that_is_not_kept_is_refused(box: Box) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.python.conftest import Box, stored
 from tests.python.frame_cases import KEPT, REFUSED, made, objects
 
 import airfreight
-from airfreight import runtime
+from airfreight import parts, runtime, values
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -86,10 +87,25 @@ def test_a_subclass_is_refused_with_the_conversion(box: Box) -> None:
         box.push({"x": GeoDataFrame({"a": [1]})})
 
 
-def test_a_class_that_only_looks_like_a_frame_is_refused(box: Box) -> None:
-    fake = type("DataFrame", (), {"__module__": "pandas"})
-    with pytest.raises(TypeError, match="only looks like"):
-        box.push(fake())
+@pytest.mark.parametrize("name", sorted(values._BY_CLASS))
+def test_a_class_that_only_calls_itself_as_one_of_ours_is_refused(box: Box, name: str) -> None:
+    module, _, last = name.rpartition(".")
+    fake = type(last, (), {"__module__": module})
+    for value, place in ((fake(), "value"), ({"a": [fake()]}, "value['a'][0]")):
+        with pytest.raises(TypeError, match="can't be pushed as an XCom") as caught:
+            box.push(value)
+        assert str(caught.value).startswith(f"{place}: an object of type ")
+    assert box.objects() == []
+
+
+def test_a_file_of_frames_without_our_metadata_is_no_newer_release(box: Box) -> None:
+    row = stored(box.push(pd.DataFrame({"a": [1]})))
+    fields = box.fields(row)
+    raw = io.BytesIO()
+    pq.write_table(pa.table({"a": [1]}), raw)
+    codec: Any = values.for_type("pandas.DataFrame")
+    with pytest.raises(airfreight.CorruptError, match="without the metadata"):
+        parts.made(fields, lambda: codec.decode(raw.getbuffer()))
 
 
 def test_a_three_row_frame_gives_a_readable_reference(box: Box) -> None:
@@ -198,10 +214,6 @@ def test_a_frame_of_a_newer_format_says_so(box: Box) -> None:
     assert newer != raw
     with pytest.raises(airfreight.NewerFormatError, match="version 9"):
         pandas_.decode(memoryview(newer))
-    table = pa.BufferOutputStream()
-    pq.write_table(pa.table({"a": [1]}), table)
-    with pytest.raises(ValueError, match="no metadata"):
-        pandas_.decode(memoryview(table.getvalue()))
 
 
 def test_the_result_does_not_live_in_the_memory_that_was_read(box: Box) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import copyreg
 import dataclasses
 import functools
 import pickle
 import re
+import sys
 import threading
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,6 +57,17 @@ class Model:
         return type(other) is Model and bool(np.all(other.weights == self.weights))
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Other:
+    """Held by others."""
+
+    def method(self) -> None:
+        """May be held too."""
+
+
+def helper() -> None:
+    """Held by others."""
 
 
 class Thief(dict):  # type: ignore[type-arg]
@@ -272,10 +285,13 @@ def test_what_airflow_does_not_allow_is_not_let_in_as_a_pickle(
     made: Any = dataclasses.make_dataclass("Made", ["x"])
     made.__module__ = __name__
     monkeypatch.setitem(globals(), "Made", made)
-    with pytest.raises(TypeError, match="allowed_deserialization_classes") as caught:
-        allowed.push({"a": made(1)})
-    assert "can't be pickled" not in str(caught.value)
-    assert SETTING not in str(caught.value)
+    # Of the last ones Airflow does not get as far as to say so.
+    for held in (1, b"x", Model(1), [made(Model(1))]):
+        for value in ({"a": made(held)}, made(held)):
+            with pytest.raises(TypeError, match="allowed_deserialization_classes") as caught:
+                allowed.push(value)
+            assert "can't be pickled" not in str(caught.value)
+            assert SETTING not in str(caught.value)
     assert allowed.objects() == []
 
 
@@ -304,8 +320,40 @@ def test_a_class_of_the_main_program_is_refused(
     allowed: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Model, "__module__", "__main__")
+    monkeypatch.setattr(sys.modules["__main__"], "Model", Model, raising=False)
     with pytest.raises(TypeError, match="in a module that can be imported"):
         allowed.push(Model(1))
+
+
+@pytest.mark.parametrize("what", ["an object", "the class", "a function", "a bound method"])
+def test_what_is_of_the_main_program_is_refused_wherever_it_lies(
+    allowed: Box, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    held: Any = {
+        "an object": Other(),
+        "the class": Other,
+        "a function": helper,
+        "a bound method": Other().method,
+    }[what]
+    value = Model([1, {"deep": (held,)}])
+    assert type(allowed.through(value)) is Model
+    main = sys.modules["__main__"]
+    for one in (Other, helper):
+        monkeypatch.setattr(one, "__module__", "__main__")
+        monkeypatch.setattr(main, one.__name__, one, raising=False)
+    named = "helper" if what == "a function" else "Other"
+    for pushed, place in ((value, "value"), ({"a": [value]}, r"value\['a'\]\[0\]")):
+        with pytest.raises(TypeError, match=rf"^{place}: .* not find __main__\.{named}: define it"):
+            allowed.push(pushed)
+
+
+def test_a_pickle_that_holds_parts_of_others_by_number_comes_back(allowed: Box) -> None:
+    """What copyreg has numbers for goes through the same look-up of classes."""
+    copyreg.add_extension(__name__, "Other", 0x7F000001)
+    try:
+        assert type(allowed.through(Model([Other()])).weights[0]) is Other
+    finally:
+        copyreg.remove_extension(__name__, "Other", 0x7F000001)
 
 
 def test_a_reader_without_the_class_is_told_so(

@@ -251,6 +251,37 @@ def test_of_nested_cells_no_more_is_made_than_is_shown(monkeypatch: pytest.Monke
     assert made <= 70
 
 
+@pytest.mark.parametrize("what", ["frame", "series", "index", "array", "levels"])
+def test_of_nested_cells_of_pandas_no_more_is_made_than_is_shown(
+    monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    made = 0
+    one = _preview._arrow
+
+    def counted(scalar: Any, left: list[int] | None = None) -> Any:
+        nonlocal made
+        made += 1
+        return one(scalar, left)
+
+    monkeypatch.setattr(_preview, "_arrow", counted)
+    kind = pd.ArrowDtype(pa.list_(pa.int64()))
+    array = pd.array([list(range(100_000)), None], dtype=kind)
+    value: Any = {
+        "frame": lambda: pd.DataFrame({"a": array}),
+        "series": lambda: pd.Series(array),
+        "index": lambda: pd.Index(array),
+        "array": lambda: array,
+        "levels": lambda: pd.DataFrame({"a": array, "b": array}),
+    }[what]()
+    rows = _preview.cells(value, ["a", "b"] if what == "levels" else ["a"], 2, ())
+    width = 2 if what == "levels" else 1
+    assert rows == [
+        ["[" + "".join(f"{n}, " for n in range(20))[:62] + "…"] * width,
+        ["None"] * width,
+    ]
+    assert made <= 70 * width
+
+
 def test_large_nested_cells_of_polars_show_their_kind(box: Box) -> None:
     small, large = {"a": [1, 2]}, {"a": list(range(200_000))}
     for first, shown in ((small, "{'a': [1, 2]}"), (large, "<Nested>")):

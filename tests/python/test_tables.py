@@ -236,6 +236,32 @@ def test_anything_that_gives_arrow_comes_as_a_table(box: Box) -> None:
         box.push(Foreign(pa.chunked_array([[1]])))
 
 
+class Garbage:
+    """Has the method, and gives something else."""
+
+    def __init__(self, given: Any) -> None:
+        self.given = given
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        return self.given
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        *(None, 5, "text", b"", object(), pa.array([1]).__arrow_c_array__()[1]),
+        pa.schema([]).__arrow_c_schema__(),
+    ],
+    ids=repr,
+)
+def test_what_is_no_stream_of_arrow_is_refused(box: Box, given: Any) -> None:
+    for value, place in ((Garbage(given), "value: "), ([1, Garbage(given)], "value[1]: ")):
+        with pytest.raises(TypeError, match=r"Garbage is no table of Arrow's") as caught:
+            box.push(value)
+        assert str(caught.value).startswith(place)
+    assert box.objects() == []
+
+
 def test_a_subclass_that_gives_arrow_is_not_taken_for_a_table(box: Box) -> None:
     import pandas as pd
 

@@ -126,6 +126,8 @@ def _unpack_inline(fields: dict[str, Any]) -> Any:
         raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
     try:
         return document.from_json(fields["value"], serde.unleaf)
+    except Error:
+        raise
     except ValueError as error:
         raise CorruptError(f"the row holds a damaged document: {error}") from error
 

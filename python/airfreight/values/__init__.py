@@ -260,6 +260,12 @@ def class_name(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+def package_of(cls: type) -> str:
+    """The name of the package of a class; empty where it names none."""
+    module: Any = cls.__module__  # None, or whatever somebody has set.
+    return module.partition(".")[0] if isinstance(module, str) else ""
+
+
 def for_value(value: Any) -> Codec | None:
     """The codec of a value that always goes to the store; None for all others.
 
@@ -267,15 +273,27 @@ def for_value(value: Any) -> Codec | None:
         UnsupportedError: the codec needs a library that is not there.
     """
     cls = type(value)
-    place = _BY_CLASS.get(class_name(cls)) or _other_place(cls)  # type: ignore[arg-type]
+    place = _BY_CLASS.get(class_name(cls))
+    if place is None or only_looks(cls):  # type: ignore[arg-type]
+        place = _other_place(cls)  # type: ignore[arg-type]
     return _load(place) if place is not None else None
+
+
+@lru_cache(maxsize=1024)
+def only_looks(cls: type) -> bool:
+    """Whether a class only calls itself by the name of one that is registered."""
+    name = class_name(cls)
+    if name not in _BY_CLASS:
+        return False
+    module = sys.modules.get(cls.__module__)
+    return getattr(module, cls.__name__, None) is not cls
 
 
 @lru_cache(maxsize=1024)
 def _other_place(cls: type) -> str | None:
     """The codec of a class that is not registered itself."""
-    package = cls.__module__.partition(".")[0]
-    if package in sys.stdlib_module_names:
+    package = package_of(cls)
+    if package in sys.stdlib_module_names or only_looks(cls):
         return None
     ours = package in _NOT_BY_PROTOCOL
     if not ours and _registered().has(class_name(cls)):
@@ -306,6 +324,7 @@ def is_own(name: str) -> bool:
 def forget() -> None:
     """Forgets what was found out about classes (for tests)."""
     _other_place.cache_clear()
+    only_looks.cache_clear()
 
 
 def for_type(name: str) -> Codec | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airfreight.values._tags import Tag
 
 #: Airflow's own list of classes that may be loaded.
-SETTING = "[core] allowed_deserialization_classes"
+SETTING = _airflow.ALLOWED_CLASSES
 HOW_TO_ALLOW = f"add its class to {SETTING} (AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES)"
 
 
@@ -112,10 +112,11 @@ def _state_of(value: Any) -> _State | None:
     if any(base.__module__ == "builtins" and base is not object for base in cls.__mro__):
         return None
     own: Any = getattr(value, "__dict__", {})
-    if isinstance(getattr(cls, "__pydantic_fields__", None), dict):
-        return _state_of_model(value, own)
+    # (One of pydantic's is a dataclass like any other, and no model.)
     if dataclasses.is_dataclass(cls):
         names = [field.name for field in dataclasses.fields(cls)]
+    elif isinstance(getattr(cls, "__pydantic_fields__", None), dict):
+        return _state_of_model(value, own)
     elif hasattr(cls, "__attrs_attrs__"):
         names = [attribute.name for attribute in cls.__attrs_attrs__]
     else:

@@ -18,6 +18,8 @@ from airfreight._imports import loading
 from airfreight.errors import ConfigError, UnsupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airfreight._core import Sink, Writer
     from airfreight.values import Codec, Form, NewSink, Options, Payload
 
@@ -151,6 +153,9 @@ class _Checked:
                 "not an airfreight.values.Payload"
             )
         self._check_form(payload.form)
+        # None is what a count is that one does not have.
+        nulls: Sequence[Any] = payload.nulls
+        payload = payload._replace(nulls=[-1 if count is None else count for count in nulls])
         if options.describe != "size":
             return payload
         # Its own words may tell more.

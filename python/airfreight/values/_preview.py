@@ -23,7 +23,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _airflow
-from airfreight.values import _describe
+from airfreight.values import _describe, package_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -123,7 +123,7 @@ def _names_of(label: Any) -> Iterator[str]:
 
 
 def _cells(value: Any, labels: Sequence[Any], count: int, hides: Hides) -> list[list[str]]:
-    package = type(value).__module__.partition(".")[0]
+    package = package_of(type(value))
     take = _OF_LIST if type(value) is list else _TAKERS.get(package)
     if take is None:
         return []
@@ -147,13 +147,22 @@ def _of_pandas(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequen
     if hasattr(value, "iloc") and value.ndim == 2:
         head = value.iloc[:count, : len(labels)]
         head.attrs = {}  # Which pandas copies with each column.
-        columns = [list(head.iloc[:, at]) for at in range(len(labels))]
+        columns = [_pandas_column(head.iloc[:, at]) for at in range(len(labels))]
     elif type(value).__name__ == "MultiIndex":
         head = value[:count]
-        columns = [list(head.get_level_values(level)) for level in range(head.nlevels)]
+        columns = [_pandas_column(head.get_level_values(level)) for level in range(head.nlevels)]
     else:
-        columns = [list(value.iloc[:count] if hasattr(value, "iloc") else value[:count])]
+        columns = [_pandas_column(value.iloc[:count] if hasattr(value, "iloc") else value[:count])]
     return zip(*columns, strict=True)
+
+
+def _pandas_column(column: Any) -> list[Any]:
+    kind = getattr(column.dtype, "pyarrow_dtype", None)
+    if kind is None or not kind.num_fields:
+        return list(column)
+    # Of a nested cell pandas makes all of it.
+    cells: Any = getattr(column, "array", column).__arrow_array__()
+    return [_arrow(cell) for cell in cells]
 
 
 def _of_polars(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
@@ -315,7 +324,7 @@ def _pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
 
 
 def _is_of(kind: type, package: str) -> bool:
-    return kind.__module__.partition(".")[0] == package
+    return package_of(kind) == package
 
 
 def _numpy_pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:

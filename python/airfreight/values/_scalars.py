@@ -74,7 +74,7 @@ def _unnumpy(content: Any) -> Any:
     if dtype.kind == "U":
         return dtype.type(raw.decode(_utf32(dtype), "surrogatepass"))
     if dtype.itemsize == 0:
-        return dtype.type()
+        return np.zeros((), dtype)[()]
     return np.frombuffer(raw, dtype=dtype, count=1)[0]
 
 

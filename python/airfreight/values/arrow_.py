@@ -416,7 +416,7 @@ def _open_stream(value: Any) -> tuple[pa.Schema, Iterable[pa.RecordBatch], str]:
             reader = pa.RecordBatchReader.from_stream(value)
         else:
             reader = pa.RecordBatchReader._import_from_c_capsule(value.__arrow_c_stream__())
-    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
+    except (TypeError, ValueError) as error:  # (A ValueError of a capsule of another kind.)
         name = values.class_name(type(value))
         raise TypeError(
             f"value: a {name} is no table of Arrow's ({error}): push pyarrow.chunked_array(value)"

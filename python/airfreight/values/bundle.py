@@ -163,7 +163,7 @@ def _is_light(value: Any, kind: type) -> bool:
 
 def _weight(value: Any, codec: Any) -> int:
     """About how many bytes a leaf takes in memory."""
-    package = type(value).__module__.partition(".")[0]
+    package = values.package_of(type(value))
     # What is light may be encoded twice: for the row first.
     if codec.TYPE == PICKLE_TYPE:
         return _NOT_TOLD  # No row holds one.

@@ -24,6 +24,7 @@ from airfreight.values import (
     embed,
     for_type,
     human_bytes,
+    package_of,
 )
 from airfreight.values._content import from_base64, is_plain_text, items, to_base64, typed
 from airfreight.values._unsupported import RAW, Unsupported
@@ -165,7 +166,7 @@ class Encoder:
             return encode_set(value, self._inner, depth)
         if kind is Reference:
             return "~ref", value.to_dict(), RAW
-        library = kind.__module__.partition(".")[0]
+        library = package_of(kind)
         tag = None
         if library == "numpy":
             tag = _scalars.tag_numpy(value)
@@ -196,7 +197,10 @@ class Encoder:
             try:
                 tag = _pendulum.tag(value) or _classes.tag_fields(value)
             except Unsupported as ours:
-                tag, wrong = None, error if self._leaf is not None else ours
+                tag = None
+                # (Airflow says no more than that it has failed, of what its list forbids too.)
+                if self._leaf is None or _classes.SETTING in ours.reason:
+                    wrong = ours
             tag = tag or self._tag_last(value, wrong)
             if tag is None:
                 raise self._blame(value, wrong) from None
@@ -328,6 +332,8 @@ def _untag(leaf: LeafReader | None, tag: str, content: Any) -> Any:
         raise NewerFormatError(f"a document has the tag {tag!r}, which this release does not know")
     try:
         return decoder(content)
+    except Error:  # Of a setting.
+        raise
     except (ValueError, TypeError, KeyError, ArithmeticError) as error:
         raise ValueError(f"a document's tag {tag} has a wrong content ({error})") from error
 

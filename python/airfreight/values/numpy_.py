@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 import io
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +36,19 @@ _NPY_MAGIC = b"\x93NUMPY"
 _MAX_HEADER = 1 << 20
 #: What the data begins at a multiple of (numpy.lib.format.ARRAY_ALIGN).
 _ALIGNMENT = 64
+
+
+def _limited(read: Any) -> Any:
+    """A reader of headers with our limit, where it has one (numpy 1.24 and later)."""
+    has_limit = "max_header_size" in inspect.signature(read).parameters
+    return partial(read, max_header_size=_MAX_HEADER) if has_limit else read
+
+
+#: By the version of the header.
+_READERS: dict[tuple[int, int], Any] = {
+    (1, 0): _limited(npy.read_array_header_1_0),
+    (2, 0): _limited(npy.read_array_header_2_0),
+}
 
 
 def encode(
@@ -178,16 +192,9 @@ def from_npy(data: memoryview) -> Any:
 
 def _read_header(head: io.BytesIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     version = npy.read_magic(head)
-    readers: dict[tuple[int, int], Any] = {
-        (1, 0): npy.read_array_header_1_0,
-        (2, 0): npy.read_array_header_2_0,
-    }
-    read = readers.get(version)
+    read = _READERS.get(version)
     if read is not None:
-        # numpy before 1.24 has no such limit.
-        limited = "max_header_size" in inspect.signature(read).parameters
-        found = read(head, max_header_size=_MAX_HEADER) if limited else read(head)
-        shape, fortran, dtype = found
+        shape, fortran, dtype = read(head)
         return shape, fortran, dtype
     if version != (3, 0):
         raise ValueError(f"unknown .npy version {version}")

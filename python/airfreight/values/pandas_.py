@@ -19,7 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from airfreight import values
-from airfreight.errors import Error, InvalidError, NewerFormatError
+from airfreight.errors import CorruptError, Error, InvalidError, NewerFormatError
 from airfreight.values import DEFAULTS, Form, Payload, _describe, _ipc, _parquet, document
 from airfreight.values._columns import (
     Column,
@@ -223,7 +223,7 @@ def _decode(source: Source, wanted: Sequence[Any] | None = None) -> pd.DataFrame
     """Decodes a file, or some columns of it."""
     raw = source.entry
     if raw is None:
-        raise ValueError("the file has no metadata of Airfreight's")
+        raise CorruptError("the object is a file of frames without the metadata of Airfreight's.")
     metadata = json.loads(raw)
     if metadata["version"] > VERSION:
         raise NewerFormatError(

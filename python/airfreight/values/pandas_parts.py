@@ -105,7 +105,7 @@ def _array_from_frame(frame: pd.DataFrame) -> Any:
 
 
 def _is_of_pandas(value: Any) -> bool:
-    return type(value).__module__.partition(".")[0] == "pandas"
+    return values.package_of(type(value)) == "pandas"
 
 
 SERIES = PartCodec(

@@ -7,6 +7,7 @@ whatever a row says, and never one that lies in a row.
 
 from __future__ import annotations
 
+import io
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -39,18 +40,18 @@ def encode(value: Any, _options: Options = DEFAULTS, _new_sink: Any = None, /) -
         TypeError: it can't be pickled, or would not come back as an object of its class.
     """
     name = class_name(type(value)).removeprefix("builtins.")
-    if type(value).__module__ == "__main__":
-        raise TypeError(
-            f"value: an object of type {name} can't be pickled for another process, which would "
-            "not find its class: define it in a module that can be imported"
-        )
     done = "be pickled"
     try:
         data = pickle.dumps(value, PROTOCOL)
         done = "be read again from its pickle"
-        back = pickle.loads(data)  # noqa: S301 (of our own making)
+        back = _Elsewhere(io.BytesIO(data)).load()
     except MemoryError:
         raise
+    except _NotFoundError as error:
+        raise TypeError(
+            f"value: an object of type {name} can't be pickled for another process, which would "
+            f"not find {error}: define it in a module that can be imported"
+        ) from None
     except Exception as error:  # whatever a class says
         raise TypeError(
             f"value: an object of type {name} can't {done} ({_reason(error)}): convert it to one "
@@ -63,6 +64,20 @@ def encode(value: Any, _options: Options = DEFAULTS, _new_sink: Any = None, /) -
         )
     shown = f"pickle of {name[:_SHOWN]}"
     return Payload(body=(data,), summary=f"{shown} · {human_bytes(len(data))} pickle", pickled=True)
+
+
+class _NotFoundError(Exception):
+    """What the readers of a pickle would look for in vain."""
+
+
+class _Elsewhere(pickle.Unpickler):
+    """Reads a pickle of our own making as another process would."""
+
+    def find_class(self, module: str, name: str, /) -> Any:
+        """As of the base, but not in the main program, which is another one there."""
+        if module == "__main__":
+            raise _NotFoundError(f"__main__.{name[:_SHOWN]}")
+        return super().find_class(module, name)
 
 
 def decode(data: memoryview) -> Any:
