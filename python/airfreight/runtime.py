@@ -225,7 +225,9 @@ class Store(NamedTuple):
         if self.name in ("", DEFAULT_STORE):
             return f"[airfreight] {'store' if self.name else 'read_also'}"
         place, policy = f"stores.{self.name}", settings().policy
-        return f"{policy.where(place)}: [{place}]" if policy is not None else f"[{place}]"
+        if policy is None:
+            return f"[{place}] uri"
+        return f"{policy.where(f'{place}.uri')}: [{place}] uri"
 
 
 def listed() -> list[Store]:

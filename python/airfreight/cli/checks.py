@@ -122,7 +122,10 @@ def _look_at_stores(found: Findings, *, texts_only: bool) -> None:
             told = runtime.probe(store, patience=_PATIENCE)
         except Exception as error:  # noqa: BLE001 (whatever it is, it is what is wrong)
             about.state = "can't be used"
-            found.errors.append(f"{store.setting}: {error}")
+            # (What is wrong with a connection says already where it is named.)
+            text = str(error)
+            known = text.startswith(store.setting)
+            found.errors.append(text if known else f"{store.setting}: {text}")
         else:
             about.state = (
                 "answers" if told else "answers, and does not let us see which objects there are"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
-import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from airfreight.config import Settings
-
-_UNITS = {"": 0, "B": 0, "KiB": 10, "MiB": 20, "GiB": 30, "TiB": 40}
 
 
 def add(verbs: Any) -> None:
@@ -46,27 +45,36 @@ def add(verbs: Any) -> None:
 
 
 def _size(text: str) -> int:
-    match = re.fullmatch(r"([0-9]+) ?([KMGT]iB|B|)", text)
-    if match is None:
+    from airfreight import rules
+
+    size, _ = rules.setting("max_size", text)
+    if size is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no size; right is e.g. 3GiB")
-    return int(match[1]) << _UNITS[match[2]]
+    return int(size)
 
 
 def _check(asked: argparse.Namespace) -> int:
-    from airfreight.cli import checks
+    with _quiet():
+        from airfreight.cli import checks
 
-    found = checks.check(texts_only=asked.texts)
+        found = checks.check(texts_only=asked.texts)
     if asked.json:
         print(json.dumps(found.as_json(), indent=2))
         return found.status
     print(found.head)
     for store in found.stores:
         through = f" through connection {store.connection!r}" if store.connection else ""
-        print(f"store {store.name} = {store.uri}{through}: {store.state}")
+        name = store.name or "of read_also"
+        print(f"store {name} = {store.uri}{through}: {store.state}")
     for kind, texts in (("warning", found.warnings), ("error", found.errors)):
         for text in texts:
             print(f"{kind}: {text}")
     return found.status
+
+
+def _quiet() -> contextlib.AbstractContextManager[Any]:
+    """Airflow 2 logs to where our answer goes, which a program may read."""
+    return contextlib.redirect_stdout(sys.stderr)
 
 
 def _settings() -> Settings | str:
@@ -80,9 +88,10 @@ def _settings() -> Settings | str:
 
 
 def _explain(asked: argparse.Namespace) -> int:
-    from airfreight import decision
+    with _quiet():
+        from airfreight import decision
 
-    current = _settings()
+        current = _settings()
     if isinstance(current, str):
         print(json.dumps({"error": current}) if asked.json else f"error: {current}")
         return 1

@@ -17,10 +17,13 @@ from common import dag, fact, frame, large, task
 
 import airfreight
 
+#: Of frames that do not stay in the row of the list that they lie in.
+ROWS = 2_000
+
 
 @task
 def produce() -> Any:
-    return airfreight.options([frame(), frame()], format="arrow", retention="36h")
+    return airfreight.options([frame(ROWS), frame(ROWS)], format="arrow", retention="36h")
 
 
 @task
@@ -30,7 +33,7 @@ def produce_dict() -> Any:
 
 @task
 def produce_mappable() -> Any:
-    return airfreight.options(airfreight.mappable([frame()] * 3), format="arrow")
+    return airfreight.options(airfreight.mappable([frame(ROWS)] * 3), format="arrow")
 
 
 @task(multiple_outputs=True)
@@ -79,12 +82,12 @@ def read(
 ) -> None:  # fmt: skip
     import pandas as pd
 
-    def same(found: Any) -> None:
-        pd.testing.assert_frame_equal(found, frame(), check_freq=False)
+    def same(found: Any, rows: int = 3) -> None:
+        pd.testing.assert_frame_equal(found, frame(rows), check_freq=False)
 
     with fact("instances_get_their_elements"):
-        assert list(taken) == [["DataFrame", len(frame())]] * 2
-        assert list(taken_of_mappable) == [["DataFrame", len(frame())]] * 3
+        assert list(taken) == [["DataFrame", ROWS]] * 2
+        assert list(taken_of_mappable) == [["DataFrame", ROWS]] * 3
     with fact("instances_of_a_dict_get_pairs"):
         assert sorted(taken_pairs) == [["tuple", "large", "dict"], ["tuple", "table", "DataFrame"]]
     with fact("multiple_outputs"):
@@ -97,7 +100,9 @@ def read(
     with fact("whole"):
         assert type(whole) is list
         assert type(pairs) is dict
-        for found in (*whole, pairs["table"], *of_mapped):
+        for found in whole:
+            same(found, ROWS)
+        for found in (pairs["table"], *of_mapped):
             same(found)
         same(ti.xcom_pull(task_ids="push", key="pushed"))
 
