@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +16,6 @@ from airfreight.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tests.python.conftest import Box
     from tests.servers.counting_proxy import CountingProxy
@@ -351,3 +352,30 @@ def test_sizes_are_given_as_rules_have_them(
     with pytest.raises(SystemExit):
         Said(capsys, *ASKED, f"--size={size}")
     assert "is no size" in capsys.readouterr().err
+
+
+# --- The documentation ----------------------------------------------------------------------------
+
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("docs/policy.md", "README.md")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        (ROOT / "examples" / "airfreight.toml").read_text(),
+        *(
+            block
+            for page in PAGES
+            for block in re.findall(r"^```toml\n(.*?)^```$", (ROOT / page).read_text(), re.M | re.S)
+        ),
+    ],
+)
+def test_policies_that_are_shown_are_right(
+    policy: Policy, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy(text)
+    said = Said(capsys, "check", "--texts")
+    assert said.status == 0, said.text
+    assert "warning" not in said.text
