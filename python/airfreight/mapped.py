@@ -70,6 +70,18 @@ def _all(elements: Elements, positions: Iterable[int] | None = None) -> Iterator
         yield from elements.fetch(batch)
 
 
+def _position(index: Any, count: int) -> int:
+    """An index as a position from 0 on. Raises as a list does."""
+    if not hasattr(index, "__index__"):
+        raise TypeError(
+            f"the index of an element is a number or a slice, not {type(index).__name__}"
+        )
+    position = operator.index(index)
+    if not -count <= position < count:
+        raise IndexError(f"there is no element {position}; there are {count:,}, from 0 on")
+    return position % count
+
+
 class MappableList(Sequence[Any]):
     """A list that is read element by element: what `airfreight.mappable` makes of a list.
 
@@ -96,10 +108,9 @@ class MappableList(Sequence[Any]):
     def __getitem__(self, index: slice) -> list[Any]: ...
 
     def __getitem__(self, index: int | slice) -> Any:
-        positions = range(len(self._elements))[index]
-        if isinstance(positions, range):
-            return self._elements.fetch(positions)
-        (found,) = self._elements.fetch((positions,))
+        if isinstance(index, slice):
+            return self._elements.fetch(range(len(self._elements))[index])
+        (found,) = self._elements.fetch((_position(index, len(self._elements)),))
         return found
 
     def __iter__(self) -> Iterator[Any]:
@@ -155,7 +166,7 @@ class MappableDict(Mapping[str, Any]):
 
     def __getitem__(self, key: Any) -> Any:
         if type(key) is not str and hasattr(key, "__index__"):
-            position = range(len(self))[operator.index(key)]
+            position = _position(key, len(self))
             (value,) = self._elements.fetch((position,))
             return list(self._positions)[position], value
         return self._of_key(key)

@@ -52,7 +52,7 @@ def tree(path: Path) -> dict[str, Any]:
         elif at.is_file():
             content = at.read_bytes()
         mode = None if at.is_symlink() else status.st_mode
-        found[name] = (mode, content, None if at.is_symlink() else round(status.st_mtime, 5))
+        found[name] = (mode, content, None if at.is_symlink() else status.st_mtime_ns)
     return found
 
 
@@ -73,6 +73,27 @@ def folder(tmp_path: Path) -> Path:
     (made / "deep" / "empty").chmod(0o500)
     os.utime(made / "a.txt", (1e9, 1e9 + 0.25))
     return made
+
+
+@pytest.mark.parametrize(
+    "time",
+    [0, 1, -1, -(10**9), -(10**18) - 7, 10**18 + 1, 1_796_028_618_170_140_899, 2**33 * 10**9 + 7],
+)
+def test_times_come_back_to_the_nanosecond(box: Box, tmp_path: Path, time: int) -> None:
+    path = tmp_path / "dated"
+    path.mkdir()
+    (path / "file").write_bytes(b"x")
+    for one in (path / "file", path):
+        os.utime(one, ns=(time, time))
+    back = box.through(airfreight.File(path))
+    assert tree(back.path) == tree(path)
+
+
+@pytest.mark.parametrize("text", ["9" * 21, "1e9", "nan", "-", "1.", "0x1", "", "1 "])
+def test_a_time_of_another_spelling_is_read_as_tar_reads_it(text: str) -> None:
+    info = tarfile.TarInfo("x")
+    info.pax_headers, info.mtime = {"mtime": text}, 5
+    assert files._time_of(info) == 5 * 10**9
 
 
 def test_a_file_comes_back_with_name_content_mode_and_time(box: Box, tmp_path: Path) -> None:
@@ -631,7 +652,7 @@ def test_golden_files_are_read() -> None:
         "folder/é": b"",
     }
     assert found["folder/a.txt"][0] & 0o777 == 0o640
-    assert found["folder/a.txt"][2] == 1e9 + 0.25
+    assert found["folder/a.txt"][2] == 1_000_000_000_250_000_000
     view: Any = values.for_type("memoryview")
     doubles = view.decode(memoryview((GOLDEN / "doubles.zip").read_bytes()))
     assert (doubles.format, doubles.shape, doubles.tolist()) == ("d", (2, 1), [[1.5], [-2.0]])

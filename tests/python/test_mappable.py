@@ -93,10 +93,12 @@ def test_a_list_is_as_the_list_itself(box: Box, here: bool) -> None:
     assert_same(found[::-1], bare[::-1])
     assert found[5:5] == []
     for index in (len(bare), -len(bare) - 1):
-        with pytest.raises(IndexError):
+        with pytest.raises(IndexError, match=rf"no element {index}; there are {len(bare)}"):
             found[index]
-    with pytest.raises(TypeError):
-        found["x"]  # type: ignore[call-overload]
+    for wrong in ("x", 1.0, None, (1,)):
+        with pytest.raises(TypeError, match="a number or a slice"):
+            found[wrong]  # type: ignore[call-overload]
+    assert_same(found[np.int64(1)], bare[1])
     for index, one in enumerate(bare):
         assert_same(expanded(found, index), one)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import io
 import os
+import re
 import stat
 import tarfile
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +31,9 @@ CONTENT_TYPE = "application/x-tar"
 #: The permissions that travel: nine bits. Set-user-id and the like have no business elsewhere.
 _MODE = 0o777
 _CHUNK = 1 << 20
+#: The pax header of the time of the last change, and what a file system may have for one.
+_TIME = "mtime"
+_SECONDS = re.compile(r"(-?)([0-9]{1,20})(?:\.([0-9]{1,20}))?")
 #: What `open` says where there is no file any more, but something else or nothing.
 _REPLACED = frozenset((errno.EISDIR, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO))
 
@@ -132,7 +136,7 @@ def _leads_inside(name: str, target: str) -> bool:
 def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
     info = tarfile.TarInfo(entry.name)
     info.mode = stat.S_IMODE(entry.status.st_mode) & _MODE
-    info.mtime = entry.status.st_mtime  # A float, which PAX keeps.
+    _set_time(info, entry.status)
     if stat.S_ISDIR(entry.status.st_mode):
         info.type = tarfile.DIRTYPE
         archive.addfile(info)
@@ -147,12 +151,33 @@ def _add(archive: tarfile.TarFile, entry: _Entry) -> None:
         if not stat.S_ISREG(before.st_mode):
             raise InvalidError(_changed(entry))
         info.mode = stat.S_IMODE(before.st_mode) & _MODE
-        info.mtime = before.st_mtime
+        _set_time(info, before)
         info.size = before.st_size
         content: Any = _Whole(source, entry)
         archive.addfile(info, content)
         if _version(os.fstat(source.fileno())) != _version(before):
             raise InvalidError(_changed(entry))
+
+
+def _set_time(info: tarfile.TarInfo, status: os.stat_result) -> None:
+    """Sets the time of the last change, as exactly as it is known.
+
+    As a decimal number of seconds, in a header of its own: a float has no room for nanoseconds.
+    """
+    info.mtime = status.st_mtime
+    whole, part = divmod(abs(status.st_mtime_ns), 10**9)
+    text = f"{whole}.{part:09}".rstrip("0").rstrip(".")
+    info.pax_headers = {_TIME: f"-{text}" if status.st_mtime_ns < 0 else text}
+
+
+def _time_of(info: tarfile.TarInfo) -> int:
+    """The time of the last change of an entry, in nanoseconds."""
+    found = _SECONDS.fullmatch(info.pax_headers.get(_TIME, ""))
+    if found is None:
+        return round(info.mtime * 10**9)
+    sign, whole, part = found.groups("")
+    count = int(whole) * 10**9 + int(f"{part:0<9}"[:9])
+    return -count if sign else count
 
 
 def _opened(entry: _Entry) -> IO[bytes]:
@@ -290,7 +315,7 @@ def _unpack(archive: tarfile.TarFile, base: str) -> str:
     # Last, and the innermost first: what may not be written to could not be filled.
     for path, info in reversed(folders):
         os.chmod(path, info.mode & _MODE)
-        os.utime(path, (info.mtime, info.mtime))
+        os.utime(path, ns=(_time_of(info),) * 2)
     return root
 
 
@@ -305,4 +330,4 @@ def _write(content: IO[bytes], path: str, info: tarfile.TarInfo) -> None:
             target.write(chunk)
             left -= len(chunk)
         os.fchmod(target.fileno(), info.mode & _MODE)
-    os.utime(path, (info.mtime, info.mtime))
+    os.utime(path, ns=(_time_of(info),) * 2)
