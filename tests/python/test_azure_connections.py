@@ -54,6 +54,38 @@ def test_an_emulators_host_names_its_account() -> None:
     }
 
 
+def test_a_url_without_a_dot_is_the_place_that_it_names() -> None:
+    for host in (
+        "http://azurite:10000/devstoreaccount1",
+        "http://localhost:10000/devstoreaccount1",
+    ):
+        assert settings(host=host, login="devstoreaccount1", password="Zm9v") == {
+            "endpoint_url": host,
+            "account": "devstoreaccount1",
+            "account_key": "Zm9v",
+        }
+
+
+@pytest.mark.parametrize(
+    "host", ["myaccount.z50.blob.storage.azure.net", "myaccount.privatelink.blob.core.windows.net"]
+)
+def test_a_host_that_does_not_tell_the_account_has_it_of_the_login(host: str) -> None:
+    assert settings(host=host, login="myaccount", password="Zm9v")["account"] == "myaccount"
+
+
+@pytest.mark.parametrize("host", ["https://[::1", "https://a.example.com:port"])
+def test_a_host_that_is_none_is_an_error_of_the_connection(host: str) -> None:
+    with pytest.raises(ConfigError, match="my_conn"):
+        settings(host=host, login="myaccount")
+
+
+def test_a_signature_in_the_url_of_a_container_is_refused_and_not_shown() -> None:
+    url = "https://myaccount.blob.core.windows.net/box?sv=1&sig=hunter2"
+    with pytest.raises(ConfigError, match=r"my_conn.*container") as raised:
+        settings({"sas_token": url})
+    assert "hunter2" not in str(raised.value)
+
+
 def test_a_connection_string_goes_before_everything() -> None:
     extra = {"connection_string": "AccountName=a;AccountKey=Zm9v", "tenant_id": "t"}
     assert settings(extra, login="x") == {"connection_string": "AccountName=a;AccountKey=Zm9v"}
@@ -70,6 +102,8 @@ def test_a_tenant_makes_an_application_of_login_and_password() -> None:
         "client_secret": "secret",
         "authority_host": "login.example.com",
     }
+    # A client id is no account's name.
+    assert "account" not in settings(extra, login="client", password="secret")
     with pytest.raises(ConfigError, match=r"my_conn.*client id") as raised:
         settings({"tenant_id": "t"}, password="hunter2")
     assert "hunter2" not in str(raised.value)

@@ -34,9 +34,11 @@ def settings_of(connection_id: str, connection: Any, extra: dict[str, Any]) -> R
 
     if text := field("connection_string"):
         return _for_ever({"connection_string": text})
-    settings = _place(connection_id, connection, field("account_url"))
     login, password = connection.login or "", connection.password or ""
-    if tenant := field("tenant_id"):
+    tenant = field("tenant_id")
+    # (That of an application is its client id.)
+    settings = _place(connection_id, connection, field("account_url"), "" if tenant else login)
+    if tenant:
         if not login or not password:
             raise _error(connection_id, "has a tenant_id but no client id (login) or no secret")
         settings |= {"tenant_id": tenant, "client_id": login, "client_secret": password}
@@ -48,8 +50,16 @@ def settings_of(connection_id: str, connection: Any, extra: dict[str, Any]) -> R
     elif sas := field("sas_token"):
         settings["sas_token"] = sas
         if sas.startswith("https://"):  # The URL of the account, with the signature in it.
+            url = sas.partition("?")[0]
+            if ".blob." in url and url.partition("://")[2].rstrip("/").count("/"):
+                # As the portal gives for one container: requests would get two of them.
+                raise _error(
+                    connection_id,
+                    "has a sas_token that is the URL of a container or a blob, and must be the "
+                    "account's: the part from the question mark on is enough",
+                )
             settings.pop("account", None)
-            settings["endpoint_url"] = sas.partition("?")[0]
+            settings["endpoint_url"] = url
     elif key := password or field("account_key"):
         settings["account_key"] = key
     else:
@@ -69,24 +79,31 @@ def borrowed(settings: Mapping[str, str]) -> Resolved | None:
     return None
 
 
-def _place(connection_id: str, connection: Any, account_url: str) -> dict[str, str]:
-    """The account, from the host or the login, as parse_blob_account_url has it."""
-    login = connection.login or ""
+def _place(connection_id: str, connection: Any, account_url: str, login: str) -> dict[str, str]:
+    """The account, from the host or the login, as parse_blob_account_url has it.
+
+    But for a URL whose host has no dot, which that takes for an id too: `http://azurite:10000/…`.
+    """
     host = account_url or connection.host or ""
     if not host:
         return {"account": login} if login else {}
     # Airflow takes the scheme off a connection's URL; a DNS name is meant with TLS.
-    url = host if "://" in host else f"https://{host}"
-    parts = urlsplit(url)
+    is_url = "://" in host
+    try:
+        parts = urlsplit(host if is_url else f"https://{host}")
+        has_port = parts.port is not None
+    except ValueError:
+        raise _error(connection_id, "has a host that is no URL and no name") from None
     if parts.username or parts.password or parts.query:
         raise _error(connection_id, "has a host with a user, a password or a query in it")
-    if "." not in parts.netloc:
+    if "." not in parts.netloc and not is_url:
         # An id of Active Directory, and no host: the account is the login.
         return {"account": login[:_MAX_ACCOUNT]} if login else {}
-    port = f":{connection.port}" if getattr(connection, "port", None) and not parts.port else ""
+    port = f":{connection.port}" if getattr(connection, "port", None) and not has_port else ""
     settings = {"endpoint_url": f"{parts.scheme}://{parts.netloc}{port}{parts.path}".rstrip("/")}
-    # Behind a name of one's own only the login tells the account, which a key signs for.
-    if ".blob." not in parts.netloc and re.fullmatch(r"[a-z0-9]{3,24}", login):
+    # Behind any name but <account>.blob.… only the login tells the account, which a key signs for.
+    named = re.match(r"[a-z0-9]{3,24}\.(?:blob|dfs)\.", parts.netloc)
+    if not named and re.fullmatch(r"[a-z0-9]{3,24}", login):
         settings["account"] = login
     return settings
 
