@@ -33,6 +33,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     AIRFREIGHT_FUZZ_CHECK(parsed->tail->offset <= parsed->size_bytes);
     AIRFREIGHT_FUZZ_CHECK(parsed->tail->digest.starts_with("crc32c:"));
   }
+  // Whether it may be read still.
+  AIRFREIGHT_FUZZ_CHECK(again->expires == parsed->expires);
   // What is for people is cut, never made up.
   AIRFREIGHT_FUZZ_CHECK(again->columns.size() <= parsed->columns.size());
   AIRFREIGHT_FUZZ_CHECK(again->nulls.empty() || again->nulls.size() == again->columns.size());

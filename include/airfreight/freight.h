@@ -13,7 +13,7 @@
 
 #include "airfreight/bytes.h"
 #include "airfreight/coordinate.h"
-#include "airfreight/policy.h"
+#include "airfreight/digest.h"
 #include "airfreight/reference.h"
 #include "airfreight/store.h"
 
@@ -36,6 +36,19 @@ struct ValueInfo {
 struct Attempt {
   int64_t number = 0;          ///< Airflow's try number; 0 when not known.
   int64_t started_micros = 0;  ///< Start of the task instance, microseconds since 1970; 0: now.
+};
+
+/// What is decided for one value.
+struct Decision {
+  std::string store = "default";  ///< Name of the store to write to.
+  DigestKind digest = DigestKind::kCrc32c;
+  uint64_t max_bytes = 0;  ///< Largest object that may be pushed; 0: only the store's limit.
+  /// What to call `max_bytes` in a message: the setting or the rule that has it.
+  std::string max_bytes_name = "[airfreight] max_object_bytes";
+  std::string encryption_key;                          ///< As PutOptions::encryption_key.
+  std::string encryption_key_name = "encryption_key";  ///< As max_bytes_name.
+  /// For how long the value is kept, from the beginning of its push; 0: it stays.
+  int64_t retention_seconds = 0;
 };
 
 /// A store by its configured name, which references carry. The first of a list is written to by
@@ -145,31 +158,38 @@ struct FreightState;
 /// with store and key, and messages that name the coordinate.
 class Freight {
  public:
-  Freight(std::vector<NamedStore> stores, Policy policy, std::string owner = {},
-          TransferOptions transfer = {});
+  /// \param defaults for values of which nothing else is decided.
+  explicit Freight(std::vector<NamedStore> stores, Decision defaults = {}, std::string owner = {},
+                   TransferOptions transfer = {});
   Freight(const Freight&) = delete;
   Freight& operator=(const Freight&) = delete;
   ~Freight();
 
+  /// One value that is there as a whole.
+  struct Item {
+    Coordinate coordinate;
+    Body body;
+    ValueInfo info;
+    Attempt attempt;
+    std::optional<Decision> decision = {};  ///< Absent: the defaults.
+  };
   /// Writes `body` as the value of `coordinate` and returns the reference for the row, once the
   /// store has confirmed. One request when nothing lies there yet; on a conflict one HEAD and one
   /// more PUT; on a store without conditional writes always one HEAD and one PUT. Superseded when a
-  /// newer attempt has written there, Invalid when another deployment has; TooLarge above a limit.
+  /// newer attempt has written there, Invalid when another deployment has. Before any request:
+  /// TooLarge above a limit, Invalid where no store has the name that was decided, Unsupported
+  /// where it takes no encryption key.
+  Result<Reference> Put(const Item& item, const Context& context);
+  /// As the other, with what is decided by default.
   Result<Reference> Put(const Coordinate& coordinate, const Body& body, const ValueInfo& info,
                         const Attempt& attempt, const Context& context);
 
   /// As Put, for a value that is still to be made. The store and the key are decided now, by type
   /// and extension (`info`'s in Finish must be the same). No request.
   Result<std::unique_ptr<ValueWriter>> Open(const Coordinate& coordinate, const ValueInfo& info,
-                                            const Attempt& attempt);
+                                            const Attempt& attempt,
+                                            const std::optional<Decision>& decision = {});
 
-  /// One item of PutMany.
-  struct Item {
-    Coordinate coordinate;
-    Body body;
-    ValueInfo info;
-    Attempt attempt;
-  };
   /// Puts each item, many at once; results in their order. Ends early only when cancelled.
   std::vector<Result<Reference>> PutMany(const std::vector<Item>& items, const Context& context);
 
@@ -187,7 +207,8 @@ class Freight {
 
   /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when
   /// it points outside the configured stores, its URI is not the one that its coordinate gives, or
-  /// its store's name and place leave open which store is meant; NotFound, Corrupt, Replaced as
+  /// its store's name and place leave open which store is meant; Expired, without a request, where
+  /// its time is over, whether the object is still there or not; NotFound, Corrupt, Replaced as
   /// they say.
   Result<Buffer> Get(const Reference& reference, const Context& context);
 
@@ -200,7 +221,6 @@ class Freight {
   /// for the same coordinate before, if anything. No request when it wrote nothing.
   Status Settle(const Coordinate& coordinate, const Context& context);
 
-  const Policy& policy() const { return policy_; }
   const std::vector<NamedStore>& stores() const { return stores_; }
 
  private:
@@ -210,7 +230,7 @@ class Freight {
   int ConnectionsOfEach(size_t items) const;
 
   std::vector<NamedStore> stores_;
-  Policy policy_;
+  Decision defaults_;
   std::unique_ptr<FreightState> state_;  // What this process has written, and may hold.
 };
 

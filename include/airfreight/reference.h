@@ -50,6 +50,7 @@ struct Reference {
   /// The first rows, each as the texts of its first cells. Only where the settings ask for it.
   std::vector<std::vector<std::string>> preview;
   std::string written;    ///< UTC, "2026-01-01T00:03:11Z".
+  std::string expires;    ///< As `written`: from when on it is not read; empty: it stays.
   std::string write;      ///< The write id that the object's metadata carries: 32 hex digits.
   std::string host;       ///< The machine that wrote it, of `file` only: one may not see another's.
   std::string owner;      ///< The deployment that wrote it; empty when it has no id.

@@ -18,6 +18,7 @@ enum class ErrorCode {
                       ///< causes.
   kCorrupt,           ///< The object is there and is not what was written: length or digest differ.
   kReplaced,          ///< A whole object is there, but a later write put it there.
+  kExpired,           ///< The retention of what is asked for has passed.
   kSuperseded,        ///< A push came too late: a newer attempt's object is already there.
   kForged,            ///< A reference whose signature or whose own parts contradict each other.
   kOutOfScope,        ///< A reference that points outside the stores and prefixes that are allowed.

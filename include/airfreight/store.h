@@ -64,6 +64,9 @@ struct PutOptions {
   /// When the object's time is over, in seconds since 1970; absent: it stays. For stores that let
   /// objects end by themselves (Redis); others leave that to rules of the bucket.
   std::optional<int64_t> expires_unix;
+  /// Of `expires_unix`, for such rules: the shortest class that keeps the object long enough (see
+  /// `src/freight/retention.h`), as "7d". For stores that tag objects, where they may. Empty: none.
+  std::string retention_class;
   /// Of the body, where the caller knows it: for stores that check what arrives.
   std::optional<uint32_t> crc32c;
   /// The key that the store is to encrypt this object under, in its own terms (S3 and Google: the

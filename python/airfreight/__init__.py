@@ -38,6 +38,9 @@ if TYPE_CHECKING:
         Error as Error,
     )
     from airfreight.errors import (
+        ExpiredError as ExpiredError,
+    )
+    from airfreight.errors import (
         ForgedError as ForgedError,
     )
     from airfreight.errors import (
@@ -102,6 +105,7 @@ _EXPORTS = {
     "DeadlineError": "errors",
     "DeniedError": "errors",
     "Error": "errors",
+    "ExpiredError": "errors",
     "ForgedError": "errors",
     "InternalError": "errors",
     "InvalidError": "errors",

@@ -125,18 +125,20 @@ class Freight:
         Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
         """
 
-    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0) -> str:
+    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int] | None = None) -> str:
         """
-        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of formats/reference.md.
-        """
-
-    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]]], tuple[int, int]]]) -> list[str | BaseException]:
-        """
-        Stores (coordinate, body, (type, extension, content_type, told), (attempt, started_micros)), many at a time; in their order, an exception where there is one.
+        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of formats/reference.md. `decision`: store, digest, most bytes and who says so, encryption key and who says so, and retention in seconds.
         """
 
-    def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0) -> Writer:
-        """Opens the value of a coordinate for writing. No request."""
+    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]]], tuple[int, int], tuple[str, str, int, str, str, str, int] | None]]) -> list[str | BaseException]:
+        """
+        Stores (coordinate, body, (type, extension, content_type, told), (attempt, started_micros), decision), many at a time; in their order, an exception where there is one.
+        """
+
+    def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int] | None = None) -> Writer:
+        """
+        Opens the value of a coordinate for writing. No request. `decision`: as for `put`.
+        """
 
     def open_reader(self, reference: str) -> Reader:
         """

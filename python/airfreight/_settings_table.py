@@ -459,6 +459,15 @@ OPTIONS: tuple[Option, ...] = (
         choices=("requester", "owner"),
     ),
     _option(
+        "s3_retention_tags",
+        "boolean",
+        "False",
+        "True",
+        "Whether objects that a rule of the policy gives a retention carry it as a tag, "
+        "airfreight-retention=7d, for the bucket's lifecycle rules (docs/policy.md). Writing needs "
+        "s3:PutObjectTagging then.",
+    ),
+    _option(
         "s3_sse",
         "string",
         None,

@@ -92,16 +92,17 @@ def put_stream(file: Any, name: str | None = None, *, context: Any = None) -> Re
             writer.abandon(hurry=not isinstance(error, Exception))
             raise
 
-    core = runtime.freight()
-    try:
-        return Reference.from_json(write(core))
-    except Error as error:
-        # With other credentials a second time, if the file can be read a second time.
-        if not runtime.borrow(error, core) or start is None:
-            exchange.name_place(error, address)
-            raise
-    file.seek(start)
-    return Reference.from_json(exchange.with_core(write, address))
+    with exchange.under_rule(binary.TYPE, None, address):
+        core = runtime.freight()
+        try:
+            return Reference.from_json(write(core))
+        except Error as error:
+            # With other credentials a second time, if the file can be read a second time.
+            if not runtime.borrow(error, core) or start is None:
+                exchange.name_place(error, address)
+                raise
+        file.seek(start)
+        return Reference.from_json(exchange.with_core(write, address))
 
 
 def get(

@@ -62,6 +62,24 @@ class Decision:
     source: str = ""
     rule: Found | None = None
 
+    def fields(self) -> tuple[str, str, int, str, str, str, int]:
+        """What the core is told of a push, as `Freight.put` has it."""
+        return (
+            self.store,
+            self.digest,
+            self.max_size,
+            self.label("max_size"),
+            self.encryption_key,
+            self.label("encryption_key"),
+            self.retention,
+        )
+
+    def label(self, name: str) -> str:
+        """A setting with who says it, for messages."""
+        if self.rule is not None and name in self.rule.values:
+            return f"{name} of {self.origin(name)},"
+        return self.origin(name) if name not in _RULES_ONLY else name
+
     def origin(self, name: str) -> str:
         """Who says what a setting is, for messages: a rule with its line, or an option."""
         if self.rule is not None and name in self.rule.values:

@@ -176,6 +176,16 @@ class ReplacedError(Error):
     )
 
 
+class ExpiredError(Error):
+    """The retention of the value has passed: whether it is there or not, it is not read."""
+
+    code = "Expired"
+    advice = (
+        "Nothing is lost that was to be kept. Clear and rerun {task} to write it again; to keep "
+        "values longer, change retention in the policy (docs/policy.md)."
+    )
+
+
 class SupersededError(Error):
     """A push came too late: a newer attempt of the same task instance has already written."""
 
@@ -270,6 +280,7 @@ _BY_CODE: dict[str, type[Error]] = {
     "NotFoundOrDenied": NotFoundOrDeniedError,
     "Corrupt": CorruptError,
     "Replaced": ReplacedError,
+    "Expired": ExpiredError,
     "Superseded": SupersededError,
     "Forged": ForgedError,
     "OutOfScope": OutOfScopeError,

@@ -140,6 +140,12 @@ class Reference:
         """When it was written: UTC, "2026-01-01T00:03:11Z"."""
         return str(self._fields.get("written", ""))
 
+    @property
+    def expires(self) -> str | None:
+        """From when on it is not read any more, as `written`; None: it stays."""
+        expires = self._fields.get("expires")
+        return None if expires is None else str(expires)
+
     def __eq__(self, other: object) -> bool:
         return self._text == other._text if type(other) is Reference else NotImplemented
 

@@ -62,8 +62,11 @@ using Segments = std::vector<BytesLike>;
 // Type, extension, content type, what the row tells.
 using InfoFields = std::tuple<std::string, std::string, std::string, Told>;
 using AttemptFields = std::pair<int64_t, int64_t>;
-using PutItem =
-    std::tuple<Coordinate, std::variant<const PySink*, Segments>, InfoFields, AttemptFields>;
+// Store, digest, most bytes and who says so, encryption key and who says so, retention in seconds.
+using DecisionFields =
+    std::tuple<std::string, std::string, uint64_t, std::string, std::string, std::string, int64_t>;
+using PutItem = std::tuple<Coordinate, std::variant<const PySink*, Segments>, InfoFields,
+                           AttemptFields, std::optional<DecisionFields>>;
 
 Body BodyOf(const std::variant<const PySink*, Segments>& source) {
   if (const auto* sink = std::get_if<const PySink*>(&source)) return (*sink)->body();
@@ -79,6 +82,24 @@ ValueInfo MakeInfo(InfoFields fields) {
   return info;
 }
 
+DigestKind MakeDigest(const std::string& name) {
+  if (name == "sha256") return DigestKind::kSha256;
+  if (name == "crc32c") return DigestKind::kCrc32c;
+  Raise({.code = ErrorCode::kInvalid,
+         .message = "digest must be crc32c or sha256, not '" + name + "'"});
+}
+
+std::optional<Decision> MakeDecision(std::optional<DecisionFields> fields) {
+  if (!fields) return std::nullopt;
+  Decision decision;
+  std::string digest;
+  std::tie(decision.store, digest, decision.max_bytes, decision.max_bytes_name,
+           decision.encryption_key, decision.encryption_key_name, decision.retention_seconds) =
+      *std::move(fields);
+  decision.digest = MakeDigest(digest);
+  return decision;
+}
+
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
 
 using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
@@ -89,17 +110,15 @@ class PyFreight {
   PyFreight(std::vector<StoreSpec> stores, AliasPairs aliases, const std::string& digest,
             uint64_t max_bytes, std::string owner, double timeout, TransferOptions transfer)
       : freight_([stores = WithTimeout(std::move(stores), timeout), aliases = std::move(aliases),
-                  policy = MakePolicy(digest, max_bytes), owner = std::move(owner),
-                  transfer] { return Open(stores, aliases, policy, owner, transfer); }) {
+                  defaults = Defaults(digest, max_bytes), owner = std::move(owner),
+                  transfer] { return Open(stores, aliases, defaults, owner, transfer); }) {
     Get();  // Texts are checked here and now, before any value is at stake.
   }
 
-  std::string Put(const Coordinate& coordinate, const Body& body, const ValueInfo& info,
-                  const Attempt& attempt) {
+  std::string Put(const Freight::Item& item) {
     Freight& freight = Get();
     return WithoutGil([&](const Context& context) -> Result<std::string> {
-      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference,
-                                  freight.Put(coordinate, body, info, attempt, context));
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, freight.Put(item, context));
       return reference.ToJson();
     });
   }
@@ -144,8 +163,9 @@ class PyFreight {
   nb::list PutMany(const std::vector<PutItem>& given) {
     Freight& freight = Get();
     std::vector<Freight::Item> items;
-    for (const auto& [coordinate, body, info, attempt] : given) {
-      items.push_back({coordinate, BodyOf(body), MakeInfo(info), MakeAttempt(attempt)});
+    for (const auto& [coordinate, body, info, attempt, decision] : given) {
+      items.push_back(
+          {coordinate, BodyOf(body), MakeInfo(info), MakeAttempt(attempt), MakeDecision(decision)});
     }
     using Results = std::vector<Result<std::string>>;
     Results results = WithoutGil([&](const Context& context) -> Result<Results> {
@@ -179,8 +199,9 @@ class PyFreight {
   }
 
   std::unique_ptr<PyWriter> OpenWriter(const Coordinate& coordinate, ValueInfo info,
-                                       const Attempt& attempt) {
-    auto writer = ValueOrRaise(Get().Open(coordinate, info, attempt));
+                                       const Attempt& attempt,
+                                       const std::optional<Decision>& decision) {
+    auto writer = ValueOrRaise(Get().Open(coordinate, info, attempt, decision));
     return std::make_unique<PyWriter>(std::move(writer), std::move(info));
   }
 
@@ -239,20 +260,15 @@ class PyFreight {
     return stores;
   }
 
-  static Policy MakePolicy(const std::string& digest, uint64_t max_bytes) {
+  static Decision Defaults(const std::string& digest, uint64_t max_bytes) {
     Decision defaults;
-    if (digest == "sha256") {
-      defaults.digest = DigestKind::kSha256;
-    } else if (digest != "crc32c") {
-      Raise({.code = ErrorCode::kInvalid,
-             .message = "digest must be crc32c or sha256, not '" + digest + "'"});
-    }
+    defaults.digest = MakeDigest(digest);
     defaults.max_bytes = max_bytes;
-    return Policy(defaults);
+    return defaults;
   }
 
   static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores,
-                                      const AliasPairs& aliases, const Policy& policy,
+                                      const AliasPairs& aliases, const Decision& defaults,
                                       const std::string& owner, const TransferOptions& transfer) {
     auto opened = std::make_unique<Opened>();
     std::vector<NamedStore> named;
@@ -274,7 +290,7 @@ class PyFreight {
       opened->error = std::move(set).error();
       return opened;
     }
-    opened->freight = std::make_unique<Freight>(std::move(named), policy, owner, transfer);
+    opened->freight = std::make_unique<Freight>(std::move(named), defaults, owner, transfer);
     return opened;
   }
 
@@ -315,6 +331,7 @@ nb::dict ReferenceFields(const std::string& json) {
   fields["columns_cut"] = reference.columns_cut;
   fields["preview"] = reference.preview;
   fields["written"] = reference.written;
+  fields["expires"] = reference.expires;
   fields["write"] = reference.write;
   fields["host"] = reference.host;
   fields["owner"] = reference.owner;
@@ -439,39 +456,47 @@ NB_MODULE(_core, module) {
           [](PyFreight& self, const Coordinate& coordinate,
              const std::variant<const PySink*, Segments>& body, std::string type,
              std::string extension, std::string content_type, Told told, int64_t attempt,
-             int64_t started_micros) {
-            return self.Put(coordinate, BodyOf(body),
-                            MakeInfo({std::move(type), std::move(extension),
-                                      std::move(content_type), std::move(told)}),
-                            {attempt, started_micros});
+             int64_t started_micros, std::optional<DecisionFields> decision) {
+            return self.Put({coordinate,
+                             BodyOf(body),
+                             MakeInfo({std::move(type), std::move(extension),
+                                       std::move(content_type), std::move(told)}),
+                             {attempt, started_micros},
+                             MakeDecision(std::move(decision))});
           },
           "coordinate"_a, "body"_a, nb::kw_only(), "type"_a, "extension"_a,
           "content_type"_a = "application/octet-stream", "told"_a = nb::cast(Told{}),
-          "attempt"_a = 0, "started_micros"_a = 0,
+          "attempt"_a = 0, "started_micros"_a = 0, "decision"_a = nb::none(),
           "Stores what a Sink gathered, or the bytes of a list of segments; returns the reference "
           "as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of "
-          "formats/reference.md.")
+          "formats/reference.md. `decision`: store, digest, most bytes and who "
+          "says so, encryption key and who says so, and retention in seconds.")
       .def("put_many", &PyFreight::PutMany, "items"_a,
            nb::sig("def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], "
                    "tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], "
                    "Sequence[int], bool, Sequence[Sequence[str]]]], "
-                   "tuple[int, int]]]) -> list[str | BaseException]"),
+                   "tuple[int, int], tuple[str, str, int, str, str, str, int] | None]]) -> "
+                   "list[str | BaseException]"),
            "Stores (coordinate, body, (type, extension, content_type, told), "
-           "(attempt, started_micros)), many at a time; in their order, an exception where there "
+           "(attempt, started_micros), decision), many at a time; in their order, an exception "
+           "where there "
            "is one.")
       .def(
           "open",
           [](PyFreight& self, const Coordinate& coordinate, std::string type, std::string extension,
-             std::string content_type, int64_t attempt, int64_t started_micros) {
+             std::string content_type, int64_t attempt, int64_t started_micros,
+             std::optional<DecisionFields> decision) {
             ValueInfo info;
             info.type = std::move(type);
             info.extension = std::move(extension);
             info.content_type = std::move(content_type);
-            return self.OpenWriter(coordinate, std::move(info), {attempt, started_micros});
+            return self.OpenWriter(coordinate, std::move(info), {attempt, started_micros},
+                                   MakeDecision(std::move(decision)));
           },
           nb::keep_alive<0, 1>(), "coordinate"_a, nb::kw_only(), "type"_a, "extension"_a,
           "content_type"_a = "application/octet-stream", "attempt"_a = 0, "started_micros"_a = 0,
-          "Opens the value of a coordinate for writing. No request.")
+          "decision"_a = nb::none(),
+          "Opens the value of a coordinate for writing. No request. `decision`: as for `put`.")
       .def("open_reader", &PyFreight::OpenReader, nb::keep_alive<0, 1>(), "reference"_a,
            "Opens the object of a reference (JSON text) for reading parts of it. No request.")
       .def("get_to_file", &PyFreight::GetToFile, "reference"_a, "path"_a,

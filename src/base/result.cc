@@ -14,6 +14,8 @@ std::string_view ErrorCodeName(ErrorCode code) {
       return "Corrupt";
     case ErrorCode::kReplaced:
       return "Replaced";
+    case ErrorCode::kExpired:
+      return "Expired";
     case ErrorCode::kSuperseded:
       return "Superseded";
     case ErrorCode::kForged:

@@ -5,11 +5,13 @@
 #include <optional>
 #include <string_view>
 
+#include "base/time.h"
 #include "freight/freight_write.h"
 #include "freight/ledger.h"
 #include "freight/place.h"
 #include "freight/pull.h"
 #include "freight/push.h"
+#include "freight/retention.h"
 #include "freight/value_reader.h"
 #include "freight/value_writer.h"
 #include "store/checks.h"
@@ -58,12 +60,19 @@ std::vector<Result<T>> Many(size_t count, int connections, const Context& contex
   return out;
 }
 
+// The place of what may be read, and is still to be: what comes after Locate is about its object.
+Result<Place> Readable(const std::vector<NamedStore>& stores, const Reference& reference) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(Place place, Locate(stores, reference));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckRetention(reference, UnixSecondsNow()));
+  return place;
+}
+
 }  // namespace
 
-Freight::Freight(std::vector<NamedStore> stores, Policy policy, std::string owner,
+Freight::Freight(std::vector<NamedStore> stores, Decision defaults, std::string owner,
                  TransferOptions transfer)
     : stores_(std::move(stores)),
-      policy_(std::move(policy)),
+      defaults_(std::move(defaults)),
       state_(std::make_unique<FreightState>(std::move(owner), transfer)) {}
 
 Freight::~Freight() = default;
@@ -71,11 +80,15 @@ Freight::~Freight() = default;
 Result<Reference> Freight::Put(const Coordinate& coordinate, const Body& body,
                                const ValueInfo& info, const Attempt& attempt,
                                const Context& context) {
-  return PutOne({coordinate, body, info, attempt}, state_->transfer.connections, context);
+  return Put(Item{coordinate, body, info, attempt}, context);
+}
+
+Result<Reference> Freight::Put(const Item& item, const Context& context) {
+  return PutOne(item, state_->transfer.connections, context);
 }
 
 Result<Reference> Freight::PutOne(const Item& item, int connections, const Context& context) {
-  Push push(stores_, policy_, *state_, item.coordinate, item.info);
+  Push push(stores_, item.decision.value_or(defaults_), *state_, item.coordinate, item.info);
   const auto put = [&]() -> Result<Reference> {
     AIRFREIGHT_RETURN_IF_ERROR(push.Prepare(item.attempt, item.body.size()));
     return PutBody(push, item.body, connections, context);
@@ -84,8 +97,10 @@ Result<Reference> Freight::PutOne(const Item& item, int connections, const Conte
 }
 
 Result<std::unique_ptr<ValueWriter>> Freight::Open(const Coordinate& coordinate,
-                                                   const ValueInfo& info, const Attempt& attempt) {
-  auto push = std::make_unique<Push>(stores_, policy_, *state_, coordinate, info);
+                                                   const ValueInfo& info, const Attempt& attempt,
+                                                   const std::optional<Decision>& decision) {
+  auto push =
+      std::make_unique<Push>(stores_, decision.value_or(defaults_), *state_, coordinate, info);
   if (Status prepared = push->Prepare(attempt, 0); !prepared) {
     return push->About(Result<std::unique_ptr<ValueWriter>>(Fail(std::move(prepared).error())));
   }
@@ -122,7 +137,7 @@ Result<Buffer> Freight::Get(const Reference& reference, const Context& context) 
 
 Result<Buffer> Freight::GetOne(const Reference& reference, int connections, bool one_of_many,
                                const Context& context) {
-  auto place = Locate(stores_, reference);
+  auto place = Readable(stores_, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return About(reference.coordinate, *place,
                PullBuffer(*place, reference, *state_, {connections, one_of_many}, context));
@@ -130,13 +145,13 @@ Result<Buffer> Freight::GetOne(const Reference& reference, int connections, bool
 
 Status Freight::GetToFile(const Reference& reference, const std::string& path,
                           const Context& context) {
-  auto place = Locate(stores_, reference);
+  auto place = Readable(stores_, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return About(reference.coordinate, *place, PullToFile(*place, reference, *state_, path, context));
 }
 
 Result<std::unique_ptr<ValueReader>> Freight::OpenReader(const Reference& reference) {
-  auto place = Locate(stores_, reference);
+  auto place = Readable(stores_, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return std::make_unique<RangeReader>(*std::move(place), reference, *state_);
 }

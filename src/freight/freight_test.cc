@@ -54,9 +54,9 @@ class FreightTest : public testing::Test {
   static std::shared_ptr<ObjectStore> Open(const std::string& uri) {
     return OpenStore(uri, {{"retry_timeout", "0"}}).value();
   }
-  std::unique_ptr<Freight> Process(Policy policy = {}, std::string owner = "prod") const {
+  std::unique_ptr<Freight> Process(Decision decision = {}, std::string owner = "prod") const {
     return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
-                                     std::move(policy), std::move(owner));
+                                     std::move(decision), std::move(owner));
   }
   static Result<Reference> Put(Freight& freight, std::string_view text, int64_t attempt = 1,
                                int64_t started = kNoon, std::string extension = "json") {
@@ -145,7 +145,7 @@ TEST_F(FreightTest, StoresWithEqualRootsAreRememberedApart) {
   auto second = std::make_shared<CountingStore>(memory_);
   Decision decision;
   decision.store = "us";
-  Freight freight({{"eu", counting_}, {"us", second}}, Policy(decision));
+  Freight freight({{"eu", counting_}, {"us", second}}, decision);
   const auto first = Put(freight, "1");
   ASSERT_TRUE(IsOk(first));
   EXPECT_EQ(first->store, "us");
@@ -172,10 +172,10 @@ TEST_F(FreightTest, WhatIsMissingOfADirectoryNamesBothHosts) {
                     HasSubstr("file_store_shared")));
 }
 
-TEST_F(FreightTest, PolicyChoosesTheDigest) {
+TEST_F(FreightTest, DigestIsTheOneThatWasDecided) {
   Decision decision;
   decision.digest = DigestKind::kSha256;
-  const auto freight = Process(Policy(decision));
+  const auto freight = Process(decision);
   const auto reference = Put(*freight, "value");
   ASSERT_TRUE(IsOk(reference));
   EXPECT_TRUE(reference->digest.starts_with("sha256:"));
@@ -185,9 +185,9 @@ TEST_F(FreightTest, PolicyChoosesTheDigest) {
 TEST_F(FreightTest, ValueAboveTheLimitIsNotSent) {
   Decision decision;
   decision.max_bytes = 4;
-  EXPECT_TRUE(IsOk(Put(*Process(Policy(decision)), "1234")));
+  EXPECT_TRUE(IsOk(Put(*Process(decision), "1234")));
   counting_->Take();
-  const auto put = Put(*Process(Policy(decision)), "12345");
+  const auto put = Put(*Process(decision), "12345");
   ASSERT_TRUE(IsError(put, ErrorCode::kTooLarge));
   EXPECT_THAT(put.error().message,
               AllOf(HasSubstr("[airfreight] max_object_bytes"), HasSubstr("'extract'")));
@@ -517,18 +517,17 @@ TEST_F(FreightTest, OfTwoStoresOfOneRootTheOneOfTheReferencesNameIsRead) {
   EXPECT_THAT(counting_->Take(), ElementsAre("GET"));
 }
 
-TEST_F(FreightTest, FirstStoreIsWrittenToUnlessThePolicyNamesOne) {
+TEST_F(FreightTest, FirstStoreIsWrittenToUnlessAnotherWasDecided) {
   Freight by_position({{"primary", counting_}, {"other", Open("memory://elsewhere")}}, {});
   EXPECT_TRUE(IsOk(Put(by_position, "value")));
   EXPECT_THAT(counting_->Take(), ElementsAre("PUT"));
   Decision decision;
   decision.store = "primary";
-  Freight by_name({{"other", Open("memory://elsewhere")}, {"primary", counting_}},
-                  Policy(decision));
+  Freight by_name({{"other", Open("memory://elsewhere")}, {"primary", counting_}}, decision);
   EXPECT_TRUE(IsOk(Put(by_name, "value")));
   EXPECT_THAT(counting_->Take(), Not(IsEmpty()));
   decision.store = "gone";
-  Freight wrong({{"primary", counting_}}, Policy(decision));
+  Freight wrong({{"primary", counting_}}, decision);
   const auto put = Put(wrong, "value");
   ASSERT_TRUE(IsError(put, ErrorCode::kInvalid));
   EXPECT_THAT(put.error().message, AllOf(HasSubstr("'gone'"), HasSubstr("'primary'")));

@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "base/utf8.h"
 #include "freight/attempt.h"
+#include "freight/retention.h"
 #include "store/checks.h"
 #include "transfer/download.h"
 #include "transfer/download_targets.h"
@@ -164,6 +165,11 @@ Error NotAsPromised(const ObjectInfo& info, const Reference& reference, std::str
 Error ReadError(Error error, const Reference& reference) {
   const bool denied = error.code == ErrorCode::kNotFoundOrDenied;
   if (!denied && error.code != ErrorCode::kNotFound) return error;
+  if (const Status kept = CheckRetention(reference, UnixSecondsNow() + kClockDifference); !kept) {
+    error.code = kept.error().code;
+    error.message = kept.error().message;
+    return error;
+  }
   error.message = fmt::format("the object of this XCom, written {}, is missing{}: {}",
                               VisibleText(reference.written), denied ? " or may not be read" : "",
                               error.message);

@@ -11,6 +11,7 @@
 #include "base/host.h"
 #include "base/random.h"
 #include "base/time.h"
+#include "freight/retention.h"
 #include "store/checks.h"
 #include "transfer/plan.h"
 #include "transfer/send_body.h"
@@ -163,25 +164,33 @@ tl::unexpected<Error> TooLarge(uint64_t size, const ValueInfo& info, std::string
 
 }  // namespace
 
-Push::Push(const std::vector<NamedStore>& stores, const Policy& policy, FreightState& state,
+Push::Push(const std::vector<NamedStore>& stores, Decision decision, FreightState& state,
            Coordinate coordinate, ValueInfo info)
     : stores_(stores),
-      policy_(policy),
+      decision_(std::move(decision)),
       state_(state),
       coordinate_(std::move(coordinate)),
       info_(std::move(info)) {}
 
 Status Push::Prepare(const Attempt& attempt, uint64_t size) {
   AIRFREIGHT_RETURN_IF_ERROR(coordinate_.Validate());
-  decision_ = policy_.Resolve(coordinate_, info_.type, size);
   AIRFREIGHT_ASSIGN_OR_RETURN(place_.store, FindStoreToWrite(stores_, decision_.store));
   AIRFREIGHT_ASSIGN_OR_RETURN(place_.key, coordinate_.ObjectKey(info_.extension));
+  if (!decision_.encryption_key.empty() && !store().capabilities().encryption_key) {
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{} is {}, and the store {} encrypts under no key of a value's own",
+                            decision_.encryption_key_name, Quoted(decision_.encryption_key),
+                            Quoted(place_.store->name)));
+  }
   AIRFREIGHT_RETURN_IF_ERROR(CheckSize(size));
   stamp_.coordinate = coordinate_.Hash();
   stamp_.attempt = std::max<int64_t>(attempt.number, 0);
   stamp_.started_micros = attempt.started_micros > 0 ? attempt.started_micros : UnixMicrosNow();
   stamp_.owner = state_.owner;
   AIRFREIGHT_ASSIGN_OR_RETURN(stamp_.write, RandomHex128());
+  if (decision_.retention_seconds > 0) {
+    expires_unix_ = UnixSecondsNow() + decision_.retention_seconds;
+  }
   ObjectFacts facts;
   facts.size = size;
   facts.digest = PlaceholderDigest(decision_.digest);
@@ -192,7 +201,7 @@ Status Push::Prepare(const Attempt& attempt, uint64_t size) {
 Status Push::CheckSize(uint64_t size) const {
   if (decision_.max_bytes != 0 && size > decision_.max_bytes) {
     return TooLarge(size, info_,
-                    fmt::format("[airfreight] max_object_bytes allows {}", decision_.max_bytes));
+                    fmt::format("{} allows {}", decision_.max_bytes_name, decision_.max_bytes));
   }
   const Capabilities capabilities = store().capabilities();
   if (!capabilities.parts && size > capabilities.max_put_bytes) {
@@ -206,6 +215,9 @@ PutOptions Push::Options() const {
   PutOptions options;
   options.metadata = MakeWriteMetadata(stamp_);
   options.content_type = info_.content_type;
+  options.encryption_key = decision_.encryption_key;
+  options.expires_unix = expires_unix_;
+  if (expires_unix_) options.retention_class = RetentionClass(decision_.retention_seconds);
   return options;
 }
 
@@ -237,6 +249,7 @@ Reference Push::Draft(const ObjectFacts& facts) const {
   reference.columns_cut = info_.columns_cut;
   reference.preview = info_.preview;
   reference.written = FormatIso8601(UnixSecondsNow());
+  if (expires_unix_) reference.expires = FormatIso8601(*expires_unix_);
   reference.write = stamp_.write;
   if (reference.backend == "file") reference.host = HostName();
   reference.owner = stamp_.owner;

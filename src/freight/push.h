@@ -49,16 +49,16 @@ struct ObjectFacts {
   std::optional<Reference::Tail> tail;
 };
 
-/// \brief A push from its decisions to its reference.
+/// \brief A push from what was decided to its reference.
 ///
 /// Threads: one at a time. Ownership: must not outlive the Freight whose stores and state it has.
 /// Blocking: Publish. Errors: as Freight::Put, without the coordinate in their messages; see About.
 class Push {
  public:
-  Push(const std::vector<NamedStore>& stores, const Policy& policy, FreightState& state,
+  Push(const std::vector<NamedStore>& stores, Decision decision, FreightState& state,
        Coordinate coordinate, ValueInfo info);
 
-  /// Decides and checks everything that can be checked before a byte is sent: an object whose
+  /// Checks everything that can be checked before a byte is sent: an object whose
   /// reference could not be written down would be an orphan. \param size 0 when it is not known.
   Status Prepare(const Attempt& attempt, uint64_t size);
 
@@ -93,13 +93,13 @@ class Push {
   Reference Draft(const ObjectFacts& facts) const;
 
   const std::vector<NamedStore>& stores_;
-  const Policy& policy_;
+  const Decision decision_;
   FreightState& state_;
   const Coordinate coordinate_;
   ValueInfo info_;
-  Decision decision_;
   Place place_;
   WriteStamp stamp_;
+  std::optional<int64_t> expires_unix_;
 };
 
 /// Removes what this process has written, where it still lies there.

@@ -50,6 +50,7 @@ constexpr char kNulls[] = "nulls";
 constexpr char kColumnsCut[] = "columns_cut";
 constexpr char kPreview[] = "preview";
 constexpr char kWritten[] = "written";
+constexpr char kExpires[] = "expires";
 constexpr char kWrite[] = "write";
 constexpr char kHost[] = "host";
 constexpr char kOwner[] = "owner";
@@ -115,6 +116,9 @@ Status CheckFields(const Reference& r) {
     return Malformed(kNulls, kNullsForm);
   }
   if (!ParseIso8601(r.written)) return Malformed(kWritten, "a UTC time, as 2026-01-01T00:03:11Z");
+  if (!r.expires.empty() && !ParseIso8601(r.expires)) {
+    return Malformed(kExpires, "a UTC time, as 2026-01-01T00:03:11Z");
+  }
   if (!IsLowerHex(r.write, 32)) return Malformed(kWrite, "32 hexadecimal digits");
   if (!r.host.empty() &&
       (r.host.size() > kMaxHostBytes || VisibleText(r.host) != r.host || r.backend != "file")) {
@@ -255,6 +259,7 @@ Result<std::string> Reference::ToJson() const {
 
   ObjectWriter ending;
   ending.Text(kWritten, written);
+  ending.TextUnlessEmpty(kExpires, expires);
   ending.Text(kWrite, write);
   ending.TextUnlessEmpty(kHost, host);
   ending.TextUnlessEmpty(kOwner, owner);
@@ -612,6 +617,10 @@ Result<Reference> Reference::Parse(std::string_view json) {
   r.columns_cut = fields.OptionalBool(kColumnsCut);
   r.preview = fields.OptionalTexts(kPreview);
   r.written = fields.Text(kWritten);
+  if (fields.Has(kExpires)) {
+    r.expires = fields.Text(kExpires);
+    if (r.expires.empty()) fields.Wrong(kExpires, "a UTC time, as 2026-01-01T00:03:11Z");
+  }
   r.write = fields.Text(kWrite);
   r.host = fields.OptionalText(kHost);
   r.owner = fields.OptionalText(kOwner);

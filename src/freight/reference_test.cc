@@ -106,6 +106,7 @@ void ExpectSame(const Reference& a, const Reference& b) {
   EXPECT_EQ(a.columns_cut, b.columns_cut);
   EXPECT_EQ(a.preview, b.preview);
   EXPECT_EQ(a.written, b.written);
+  EXPECT_EQ(a.expires, b.expires);
   EXPECT_EQ(a.write, b.write);
   EXPECT_EQ(a.owner, b.owner);
   EXPECT_EQ(a.signature, b.signature);
@@ -430,6 +431,17 @@ TEST(ReferenceTest, FieldThatOccursTwiceIsRefused) {
   EXPECT_THAT(ParseError(json).message, HasSubstr("occurs twice"));
 }
 
+TEST(ReferenceTest, EndOfItsTimeIsWrittenBehindItsBeginningWhereThereIsOne) {
+  Reference r = Example();
+  EXPECT_THAT(Json(r), Not(HasSubstr("expires")));
+  r.expires = "2026-01-08T00:03:11Z";
+  EXPECT_THAT(Json(r), HasSubstr(R"("written":"2026-01-01T00:03:11Z",)"
+                                 R"("expires":"2026-01-08T00:03:11Z","write":)"));
+  ExpectSame(Parsed(Json(r)), r);
+  r.expires = "in a week";
+  EXPECT_THAT(r.ToJson().error().message, HasSubstr("\"expires\""));
+}
+
 TEST(ReferenceTest, MissingFieldIsNamed) {
   for (const char* field : {"_xcom_type", "store", "uri", "dag", "run", "task", "map", "key",
                             "size_bytes", "digest", "written", "write"}) {
@@ -440,11 +452,11 @@ TEST(ReferenceTest, MissingFieldIsNamed) {
 }
 
 TEST(ReferenceTest, FieldOfTheWrongTypeIsNamed) {
-  for (const char* field :
-       {"_xcom_backend", "_xcom_type", "_airfreight", "store",   "uri",     "dag",
-        "run",           "task",       "map",         "key",     "attempt", "rows",
-        "size_bytes",    "digest",     "etag",        "summary", "columns", "columns_cut",
-        "written",       "write",      "owner",       "sig",     "tail",    "nulls"}) {
+  for (const char* field : {"_xcom_backend", "_xcom_type", "_airfreight", "store",   "uri",
+                            "dag",           "run",        "task",        "map",     "key",
+                            "attempt",       "rows",       "size_bytes",  "digest",  "etag",
+                            "summary",       "columns",    "columns_cut", "written", "write",
+                            "owner",         "sig",        "tail",        "nulls",   "expires"}) {
     for (const char* wrong : {"null", R"({"a":1})", R"([["a"]])", R"([["a","b"],"c"])",
                               R"([["a",["b"]]])", R"([["a","b",1]])"}) {
       const Error error = ParseError(With(field, wrong));
@@ -472,6 +484,9 @@ TEST(ReferenceTest, MalformedTextIsRefusedAndNamed) {
       {"digest", R"("sha256:9f3a11c2")"},
       {"written", R"("2026-02-30T00:00:00Z")"},
       {"written", R"("yesterday")"},
+      {"expires", R"("")"},
+      {"expires", R"("7d")"},
+      {"expires", R"("2026-02-30T00:00:00Z")"},
       {"write", R"("7f3c")"},
       {"write", R"("7F3C0123456789ABCDEF0123456789AB")"},
       {"sig", R"("k1")"},

@@ -54,15 +54,16 @@ class ValueReaderTest : public testing::Test {
   }
   ~ValueReaderTest() override { fs::remove_all(folder_); }
 
-  std::unique_ptr<Freight> Process(TransferOptions transfer = {}, Policy policy = {}) const {
+  std::unique_ptr<Freight> Process(TransferOptions transfer = {}, Decision decision = {}) const {
     return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
-                                     std::move(policy), "prod", transfer);
+                                     std::move(decision), "prod", transfer);
   }
-  Reference Put(std::string_view text, int64_t map = -1, int64_t attempt = 1, Policy policy = {}) {
+  Reference Put(std::string_view text, int64_t map = -1, int64_t attempt = 1,
+                Decision decision = {}) {
     Coordinate coordinate = coordinate_;
     coordinate.instance = Instance::Map(map);
     auto reference =
-        Process({}, std::move(policy))
+        Process({}, std::move(decision))
             ->Put(coordinate, Body(text), info_, {attempt, kNoon + attempt * 60'000'000}, {});
     EXPECT_TRUE(IsOk(reference));
     counting_->Take();
@@ -123,19 +124,19 @@ TEST_F(ValueReaderTest, LargeValueThatIsNotWhatWasWrittenIsCorruptOrReplaced) {
   std::string text = Pattern(6'000'000);
   Decision decision;
   decision.digest = DigestKind::kSha256;
-  for (const Policy& policy : {Policy(), Policy(decision)}) {
-    const Reference reference = Put(text, -1, 1, policy);
+  for (const Decision& one : {Decision(), decision}) {
+    const Reference reference = Put(text, -1, 1, one);
     text[5'999'999] ^= 1;
     Damage(reference, text);
     EXPECT_TRUE(IsError(Process()->Get(reference, {}), ErrorCode::kCorrupt));
     Damage(reference, text + "x");
     EXPECT_TRUE(IsError(Process()->Get(reference, {}), ErrorCode::kCorrupt));
     text[5'999'999] ^= 1;
-    Put(text + "later", -1, 2, policy);
+    Put(text + "later", -1, 2, one);
     EXPECT_TRUE(IsError(Process()->Get(reference, {}), ErrorCode::kReplaced));
-    Put(text, -1, 3, policy);
+    Put(text, -1, 3, one);
     EXPECT_TRUE(IsOk(Process()->Get(reference, {})));  // The same bytes, whoever wrote them.
-    EXPECT_EQ(Process()->Purge(Put(text, -1, 4, policy), {}).value(), true);
+    EXPECT_EQ(Process()->Purge(Put(text, -1, 4, one), {}).value(), true);
   }
 }
 
@@ -164,7 +165,7 @@ TEST_F(ValueReaderTest, FileWithSha256AndAnEmptyOneAreVerifiedToo) {
   decision.digest = DigestKind::kSha256;
   for (const size_t size : {size_t{0}, size_t{5'000'000}}) {
     const std::string text = Pattern(size);
-    const Reference reference = Put(text, static_cast<int64_t>(size), 1, Policy(decision));
+    const Reference reference = Put(text, static_cast<int64_t>(size), 1, decision);
     ASSERT_TRUE(IsOk(Process()->GetToFile(reference, folder_ / "value", {})));
     EXPECT_TRUE(ReadFile(folder_ / "value") == text);
   }
@@ -217,7 +218,7 @@ TEST_F(ValueReaderTest, SmallReferenceToWhatHasBecomeLargeReadsNothingOfIt) {
   };
   const Reference reference = Put("small", -1, 1);
   Put(Pattern(3'000'000), -1, 2);
-  Freight freight({{"default", std::make_shared<NoBody>(memory_)}}, Policy());
+  Freight freight({{"default", std::make_shared<NoBody>(memory_)}}, Decision());
   EXPECT_TRUE(IsError(freight.Get(reference, {}), ErrorCode::kReplaced));
 }
 

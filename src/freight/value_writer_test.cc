@@ -67,9 +67,9 @@ class ValueWriterTest : public testing::Test {
     transfer_.connections = 3;
   }
 
-  std::unique_ptr<Freight> Process(Policy policy = {}) const {
+  std::unique_ptr<Freight> Process(Decision decision = {}) const {
     return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
-                                     std::move(policy), "prod", transfer_);
+                                     std::move(decision), "prod", transfer_);
   }
   std::unique_ptr<ValueWriter> Open(Freight& freight, int64_t attempt = 1,
                                     int64_t started = kNoon) {
@@ -170,7 +170,7 @@ TEST_F(ValueWriterTest, PartsGoWhileTheValueIsStillBeingMade) {
 TEST_F(ValueWriterTest, Sha256IsOfTheWholeValue) {
   Decision decision;
   decision.digest = DigestKind::kSha256;
-  const auto freight = Process(Policy(decision));
+  const auto freight = Process(decision);
   for (const size_t size : {size_t{10}, 7 * kPart + 5}) {
     const std::string text = Pattern(size);
     const auto reference = Write(*freight, text);
@@ -290,7 +290,7 @@ TEST_F(ValueWriterTest, EveryFailureAbortsOnce) {
   Decision decision;
   decision.max_bytes = 3 * kPart;
   Requests();
-  EXPECT_TRUE(IsError(Write(*Process(Policy(decision)), text), ErrorCode::kTooLarge));
+  EXPECT_TRUE(IsError(Write(*Process(decision), text), ErrorCode::kTooLarge));
   EXPECT_EQ(Requests()["ABORT"], 1);
 }
 
@@ -533,7 +533,7 @@ TEST_F(ValueWriterTest, BodyOfManySegmentsIsCutWithoutACopy) {
   for (size_t at = 0, step = 1; at < text.size(); at += step, step = step * 7 % 401) {
     body.Append(AsBytes(std::string_view(text).substr(at, step)));
   }
-  const auto freight = Process(Policy(decision));
+  const auto freight = Process(decision);
   const auto reference = freight->Put(coordinate_, body, info_, {1, kNoon}, {});
   ASSERT_TRUE(IsOk(reference));
   EXPECT_TRUE(Stored(*reference) == text);
@@ -543,11 +543,11 @@ TEST_F(ValueWriterTest, BodyOfManySegmentsIsCutWithoutACopy) {
 TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
   FreightState state("prod", transfer_);
   const std::vector<NamedStore> stores = {{"default", counting_}};
-  const Policy policy;
+  const Decision decision;
   const std::string text = Pattern(9 * kPart);
   for (const bool fast : {true, false}) {
     state.ledger.NoteFast("default", fast);
-    Push push(stores, policy, state, coordinate_, info_);
+    Push push(stores, decision, state, coordinate_, info_);
     ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
     const auto reference = PutBody(push, Body(text), 3, {});
     ASSERT_TRUE(IsOk(reference));
@@ -559,8 +559,8 @@ TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
 TEST_F(ValueWriterTest, SpeedOfAConnectionIsOfTheLastLargeRequest) {
   FreightState state("prod", transfer_);
   const std::vector<NamedStore> stores = {{"default", counting_}};
-  const Policy policy;
-  Push push(stores, policy, state, coordinate_, info_);
+  const Decision decision;
+  Push push(stores, decision, state, coordinate_, info_);
   ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, 1)));
   push.NoteConnection(1000, std::chrono::nanoseconds(1));  // Too little to tell.
   EXPECT_FALSE(push.IsFast());

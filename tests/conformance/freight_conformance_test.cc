@@ -38,7 +38,7 @@ class FreightOnStoreTest : public StoreTest {
   }
 
   std::unique_ptr<Freight> Process() const {
-    return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}}, Policy());
+    return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}}, Decision());
   }
   static Result<Reference> Put(Freight& freight, std::string_view text, int64_t attempt,
                                int64_t started, std::string extension = "json") {

@@ -283,6 +283,7 @@ Action ParseAction(const json& value, const std::string& where, bool counted) {
   action.process = fields.Get("process", action.process);
   action.of = fields.Take<size_t>("of");
   action.encryption_key = fields.Get<std::string>("encryption_key", "");
+  action.retention_class = fields.Get<std::string>("retention_class", "");
   action.attempt = fields.Get<int64_t>("attempt", action.attempt);
   action.minute = fields.Get<int64_t>("minute", action.minute);
   action.condition = Choose<Condition::Kind>(fields.Path("condition"),

@@ -106,7 +106,8 @@ struct Action {
   std::optional<size_t> abandon_after;
   int process = 1;             ///< Each number has its own store, connections and Freight.
   std::optional<size_t> of;    ///< Which push a pull or purge is about, from 0; absent: the last.
-  std::string encryption_key;  ///< Of a put or an upload.
+  std::string encryption_key;  ///< Of a put or an upload, as is the next.
+  std::string retention_class;
   int64_t attempt = 1;
   int64_t minute = 0;  ///< At which the attempt started.
   Condition::Kind condition = Condition::Kind::kNone;

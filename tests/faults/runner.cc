@@ -173,7 +173,7 @@ class Run {
     transfer.connections = case_.connections;
     transfer.part_bytes = case_.part_bytes;
     process.freight = std::make_unique<Freight>(std::vector<NamedStore>{{"default", process.store}},
-                                                Policy(), std::string(), transfer);
+                                                Decision(), std::string(), transfer);
     return &process;
   }
 
@@ -216,6 +216,7 @@ class Run {
         PutOptions options;
         options.condition = {action.condition, version_};
         options.encryption_key = action.encryption_key;
+        options.retention_class = action.retention_class;
         const auto put = store.Put("k", Body(value), options, context);
         if (put) {
           CheckHeld(kKey, value);
@@ -259,6 +260,7 @@ class Run {
     PutOptions options;
     options.metadata = {{"af-write", fmt::format("{:032x}", action.seed)}};
     options.encryption_key = action.encryption_key;
+    options.retention_class = action.retention_class;
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto upload, store.StartUpload("k", options, context));
     const auto send = [&]() -> Result<ObjectInfo> {
       std::vector<UploadedPart> parts;

@@ -78,7 +78,7 @@ std::unique_ptr<Freight> Open() {
   TransferOptions transfer;
   transfer.part_bytes = kPartBytes;
   transfer.connections = 4;
-  return std::make_unique<Freight>(std::vector<NamedStore>{{"default", *store}}, Policy{},
+  return std::make_unique<Freight>(std::vector<NamedStore>{{"default", *store}}, Decision{},
                                    std::string{}, transfer);
 }
 

@@ -454,6 +454,7 @@ def test_every_error_of_the_core_has_its_class() -> None:
         "NotFoundOrDenied",
         "Corrupt",
         "Replaced",
+        "Expired",
         "Superseded",
         "Forged",
         "OutOfScope",

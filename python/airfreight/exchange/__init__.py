@@ -16,7 +16,14 @@ from airfreight.exchange.pull import (
     unpack_many,
     wanted,
 )
-from airfreight.exchange.push import open_writer, pack, store, store_many, with_core
+from airfreight.exchange.push import (
+    open_writer,
+    pack,
+    store,
+    store_many,
+    under_rule,
+    with_core,
+)
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE, BaseXCom
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "save",
     "store",
     "store_many",
+    "under_rule",
     "unpack",
     "unpack_many",
     "wanted",

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import sys
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -13,7 +14,7 @@ from airfreight import runtime, task, values
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import Error, InvalidError
+from airfreight.errors import Error, InvalidError, TooLargeError
 from airfreight.exchange import serde
 from airfreight.exchange.address import name_place, place
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE
@@ -22,7 +23,8 @@ from airfreight.values import Payload, human_bytes, json_
 from airfreight.values.json_ import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     from airfreight._core import Coordinate, Freight, Writer
     from airfreight.decision import Decision
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from airfreight.rules import Found
     from airfreight.values import Codec, Form, NewSink, bundle
     from airfreight.values._describe import Told
+    from airfreight.values.json_ import Text
+
+    #: What `json_.text_of` gave; None: it was not asked.
+    Looked = tuple[Text | None] | None
 
 _T = TypeVar("_T")
 
@@ -58,16 +64,29 @@ def pack(value: Any, address: Address) -> Any:
     value, said = _unwrapped(value)
     if said is None and settings().policy is None:
         return _pack(value, address)
-    token = _decided.set(_decide(value, address, said))
-    try:
-        return _pack(value, address)
-    finally:
-        _decided.reset(token)
+    decision, text = _decide(value, address, said)
+    with _under(decision):
+        return _pack(value, address, text)
 
 
 def _now() -> Decision:
     """What holds for the value at hand."""
     return _decided.get() or decide(settings(), None)
+
+
+@contextmanager
+def _under(decision: Decision) -> Iterator[None]:
+    """What is pushed meanwhile is pushed so."""
+    token = _decided.set(decision)
+    try:
+        yield
+    finally:
+        _decided.reset(token)
+
+
+def under_rule(kind: str, size: int | None, address: Address) -> AbstractContextManager[None]:
+    """What is pushed meanwhile is pushed under the rule for a value of this type and size."""
+    return _under(decide(settings(), _rule(kind, size, address)))
 
 
 def _unwrapped(value: Any) -> tuple[Any, Mapping[str, str] | None]:
@@ -77,36 +96,43 @@ def _unwrapped(value: Any) -> tuple[Any, Mapping[str, str] | None]:
     return value.value, value.said
 
 
-def _decide(value: Any, address: Address, said: Mapping[str, str] | None) -> Decision:
-    """What the first rule that matches says, over the settings; what the task says, over both."""
-    decided = decide(settings(), _rule(value, address))
-    if not said:
-        return decided
-    with loading:
-        from airfreight import wrapped
-
-    try:
-        return wrapped.apply(decided, said)
-    except Error as error:
-        error.name_xcom(place(address))
-        raise
-
-
-def _rule(value: Any, address: Address) -> Found | None:
+def _rule(kind: str, size: int | None, address: Address) -> Found | None:
     """The first rule that matches."""
     policy = settings().policy
     if policy is None:
         return None
-    codec = None if type(value) in _JSON_TYPES else values.for_value(value)
-    size: int | None = None
-    if policy.sized:
-        if codec is None:
-            text = json_.text_of(value)
-            size = None if text is None else text.size
-        else:
-            size = _size_of(value)
-    kind = "json" if codec is None else codec.TYPE
     return policy.find(address.dag or "", address.task or "", address.key or "", kind, size)
+
+
+def _decide(
+    value: Any, address: Address, said: Mapping[str, str] | None
+) -> tuple[Decision, Looked]:
+    """What the rules say over the settings, and the task over both; the text if it took that."""
+    policy = settings().policy
+    found: Found | None = None
+    text: Looked = None
+    if policy is not None:
+        codec = None if type(value) in _JSON_TYPES else values.for_value(value)
+        size: int | None = None
+        if policy.sized:
+            if codec is None:
+                made = json_.text_of(value)
+                text = (made,)
+                size = None if made is None else made.size
+            else:
+                size = _size_of(value)
+        found = _rule("json" if codec is None else codec.TYPE, size, address)
+    decided = decide(settings(), found)
+    if not said:
+        return decided, text
+    with loading:
+        from airfreight import wrapped
+
+    try:
+        return wrapped.apply(decided, said), text
+    except Error as error:
+        error.name_xcom(place(address))
+        raise
 
 
 def _size_of(value: Any) -> int | None:
@@ -123,8 +149,13 @@ def _size_of(value: Any) -> int | None:
     return None
 
 
-def _pack(value: Any, address: Address) -> Any:
+def _pack(value: Any, address: Address, looked: Looked = None) -> Any:
     """Returns what the row is to hold for a value: the value itself, or a reference to it.
+
+    Args:
+        value: of any kind.
+        address: whose it is.
+        looked: its text, if that was made already.
 
     Raises:
         TypeError: the value can't be kept exactly; names the place inside it and the type.
@@ -144,7 +175,7 @@ def _pack(value: Any, address: Address) -> Any:
         _require(address, value)
         return _refer(_write(codec, value, address.coordinate(), address), value, address)
 
-    text = json_.text_of(value)
+    text = json_.text_of(value) if looked is None else looked[0]
     if text is not None:
         # The rows of Airflow 2 are bytes, which keep any number and have no validator of depth.
         stays = text.kind is Kind.PLAIN or ROWS_ARE_BYTES
@@ -287,14 +318,12 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
         Error: the store failed.
     """
     value, said = _unwrapped(value)
-    token = _decided.set(_decide(value, address, said))
-    try:
-        codec, made, payload = _choose(value)
+    decision, text = _decide(value, address, said)
+    with _under(decision):
+        codec, made, payload = _choose(value, text)
         if payload is None:
             return _write(codec, made, coordinate, address)
         return put(payload, value, coordinate, address, _names(codec, payload.form))
-    finally:
-        _decided.reset(token)
 
 
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
@@ -302,19 +331,18 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     prepared = []
     for item, coordinate, address in items:
         value, said = _unwrapped(item)
-        token = _decided.set(_decide(value, address, said))
-        try:
-            codec, made, payload = _choose(value)
+        decision, text = _decide(value, address, said)
+        with _under(decision):
+            codec, made, payload = _choose(value, text)
             if payload is None:
                 payload, form = _encoded(codec, made)
             else:
                 form = payload.form
             fields = (*_names(codec, form), _told(payload, made))
-        finally:
-            _decided.reset(token)
         attempt = _attempt(address)
         body: Any = payload.body
-        prepared.append((coordinate, body, fields, (attempt.number, attempt.started_micros)))
+        started = (attempt.number, attempt.started_micros)
+        prepared.append((coordinate, body, fields, started, decision.fields()))
     core = runtime.freight()
     results = core.put_many(prepared)
     if any(isinstance(one, Error) and runtime.borrow(one, core) for one in results):
@@ -325,12 +353,12 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
     return results
 
 
-def _choose(value: Any) -> tuple[Codec, Any, Payload | None]:
+def _choose(value: Any, looked: Looked = None) -> tuple[Codec, Any, Payload | None]:
     """The codec of a value, what it is to encode, and that encoded where it is already."""
     codec = values.for_value(value)
     if codec is not None:
         return codec, value, None
-    text = json_.text_of(value)
+    text = json_.text_of(value) if looked is None else looked[0]
     if text is not None:
         return json_, value, json_.payload(value, text)
     with loading:
@@ -415,6 +443,7 @@ def open_writer(
         content_type=content_type,
         attempt=attempt.number,
         started_micros=attempt.started_micros,
+        decision=_now().fields(),
     )
 
 
@@ -488,11 +517,19 @@ def _put(
         told=told,
         attempt=attempt.number,
         started_micros=attempt.started_micros,
+        decision=_now().fields(),
     )
 
 
 def _keep(row: Any, value: Any, size: int | None, address: Address) -> Any:
     """The value stays in the row: what this process sent to the store for it before has to go."""
+    most = _now().max_size
+    if size is not None and 0 < most < size:
+        error = TooLargeError(
+            f"the value takes {size} bytes; {_now().label('max_size')} allows {most}"
+        )
+        name_place(error, address)
+        raise error
     _tell(value, size, "stays in its row", address)
     core = runtime.loaded()
     if core is not None and not address.missing():

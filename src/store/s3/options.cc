@@ -87,6 +87,8 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
                                          {{"auto", Checksums::kAuto},
                                           {"always", Checksums::kAlways},
                                           {"never", Checksums::kNever}}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(options.retention_tags,
+                              TakeBool(rest, "s3", "retention_tags", false));
   AIRFREIGHT_RETURN_IF_ERROR(TakeEncryption(rest, options));
 
   AIRFREIGHT_ASSIGN_OR_RETURN(options.transport, TakeTransport(rest, "s3"));
@@ -101,6 +103,7 @@ Result<S3Options> ParseS3Options(const StoreSettings& settings) {
                                             "payload_signing",
                                             "conditional_writes",
                                             "request_payer",
+                                            "retention_tags",
                                             "checksums",
                                             "sse",
                                             "sse_kms_key_id",

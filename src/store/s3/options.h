@@ -40,6 +40,7 @@ struct S3Options {
   /// Whether If-None-Match and If-Match are sent. Off for servers that answer them with an error.
   bool conditional_writes = true;
   bool request_payer = false;
+  bool retention_tags = false;  ///< PutOptions::retention_class becomes a tag of the object.
   Checksums checksums = Checksums::kAuto;
   /// "AES256", "aws:kms" or "aws:kms:dsse"; empty: as the bucket has it.
   std::string sse;

@@ -21,6 +21,7 @@ TEST(ParseS3OptionsTest, ReadsEverySetting) {
                                        {"payload_signing", "never"},
                                        {"conditional_writes", "never"},
                                        {"request_payer", "requester"},
+                                       {"retention_tags", "true"},
                                        {"sse", "aws:kms"},
                                        {"sse_kms_key_id", "key"},
                                        {"ca_bundle", "/ca.pem"},
@@ -35,6 +36,7 @@ TEST(ParseS3OptionsTest, ReadsEverySetting) {
   EXPECT_EQ(options->payload_signing, PayloadSigning::kNever);
   EXPECT_FALSE(options->conditional_writes);
   EXPECT_TRUE(options->request_payer);
+  EXPECT_TRUE(options->retention_tags);
   EXPECT_EQ(options->sse, "aws:kms");
   EXPECT_EQ(options->sse_kms_key_id, "key");
   EXPECT_EQ(options->transport.ca_bundle, "/ca.pem");

@@ -63,6 +63,12 @@ void SetCondition(const Condition& condition, const S3Options& options, S3Reques
 void Describe(const PutOptions& put, const S3Options& options, S3Request& request) {
   request.headers.Set("Content-Type", put.content_type);
   for (const auto& [name, value] : put.metadata) request.headers.Set("x-amz-meta-" + name, value);
+  // On the same request: no second one that could be lost, and no moment without it. Of letters and
+  // digits, which the query string of a header needs no escapes for
+  // (docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html).
+  if (options.retention_tags && !put.retention_class.empty()) {
+    request.headers.Set("x-amz-tagging", "airfreight-retention=" + put.retention_class);
+  }
   // Where an object begins only; reads refuse them. Firms deny uploads without them even where the
   // bucket encrypts by itself (awslabs/mountpoint-s3#534).
   // An object's own key means a KMS, whatever the settings say of the others; which kind, they do.

@@ -133,6 +133,19 @@ TEST(BuildPutTest, EveryKindOfKeyServiceSettingHasItsHeader) {
   EXPECT_TRUE(BuildAbortUpload("k", "id", options).headers.empty());
 }
 
+TEST(BuildPutTest, RetentionIsATagWhereTheSettingsAskForIt) {
+  PutOptions week;
+  week.retention_class = "7d";
+  S3Options options;
+  EXPECT_EQ(Field(BuildPut("k", Body(), week, options).headers, "x-amz-tagging"), "-");
+  options.retention_tags = true;
+  EXPECT_EQ(Field(BuildPut("k", Body(), week, options).headers, "x-amz-tagging"),
+            "airfreight-retention=7d");
+  EXPECT_EQ(Field(BuildCreateUpload("k", week, options).headers, "x-amz-tagging"),
+            "airfreight-retention=7d");
+  EXPECT_EQ(Field(BuildPut("k", Body(), {}, options).headers, "x-amz-tagging"), "-");
+}
+
 TEST(BuildListTest, AsksForVersionTwoAndEncodedKeys) {
   EXPECT_EQ(CanonicalQuery(BuildList("xcom/a b", "to/ken+=", 1000, {}).query),
             "continuation-token=to%2Fken%2B%3D&encoding-type=url&list-type=2&max-keys=1000&"
