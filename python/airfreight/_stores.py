@@ -14,16 +14,12 @@ from airfreight._settings_table import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from airfreight.rules import Policy
-
 #: What stands in references for ever, and in rules.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: The kinds of stores whose settings are options; a store of another package knows its own.
 _KINDS = {option.store for option in OPTIONS if option.store}
 #: The name of the store of `[airfreight] store`.
 _DEFAULT = "default"
-#: Kinds that encrypt no object under a key of its own; of others the core knows when it opens them.
-_WITHOUT_KEYS = ("file", "fsspec", "memory", "redis")
 
 
 def problems(
@@ -53,27 +49,6 @@ def problems(
         for old, new in policy.aliases
         if (problem := _of_alias(old, new, places))
     ]
-
-
-def of_rules(policy: Policy, default: str) -> list[str]:
-    """What is wrong with what the rules say of stores.
-
-    Args:
-        policy: whose rules name stores that are there.
-        default: the URI of `[airfreight] store`.
-    """
-    uris = {name: uri for name, (uri, _) in policy.stores.items()} | {_DEFAULT: default}
-    found = []
-    for rule in policy.rules:
-        store = rule.values.get("store", _DEFAULT)
-        if "encryption_key" in rule.values and _checks.kind(uris[store]) in _WITHOUT_KEYS:
-            found.append(
-                f"{policy.source}, line {rule.lines['encryption_key']}: rule {rule.name!r}: "
-                f"encryption_key is for stores that encrypt each object under a key of its own, "
-                f"and the store {store!r} is {_bare(uris[store])}. Give the rule another store, or "
-                "take encryption_key out"
-            )
-    return found
 
 
 def _of_store(

@@ -225,7 +225,6 @@ def _parse(
                 executor=executor,
                 shared=boolean(values.get("file_store_shared", "False")),
             )
-            problems += _stores.of_rules(policy, store)
     if problems:
         return None, problems
 

@@ -61,13 +61,6 @@ class Policy:
     sized: bool
     _rules: Any
 
-    @property
-    def rules(self) -> tuple[Found, ...]:
-        """All rules, in their order."""
-        from airfreight import _policy
-
-        return tuple(Found(*rule) for rule in _policy.rules(self._rules))
-
     def find(self, dag: str, task: str, key: str, kind: str, size: int | None) -> Found | None:
         """The first rule that matches; a size that is not known matches no rule with a size."""
         from airfreight import _policy

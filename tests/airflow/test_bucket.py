@@ -10,9 +10,26 @@ from typing import NamedTuple
 import pytest
 from tests.airflow.conftest import BACKEND, DAGS, RUN_ID, VALUE_FACTS, DirectoryStore, Runs
 from tests.airflow.harness import Airflow
+from tests.servers.counting_proxy import CountingProxy
 from tests.servers.versitygw import VersityGW
 
 pytestmark = [pytest.mark.airflow, pytest.mark.s3, pytest.mark.releases("3.3.2")]
+
+
+# By task, of one DAG: the others are as they would be without it.
+POLICY = """
+[stores.vault]
+uri = "s3://freight/vault"
+retention_tags = true
+
+[[rules]]
+name = "secrets"
+dag = "routed"
+task = "secret_*"
+store = "vault"
+digest = "sha256"
+retention = "6d"
+"""
 
 
 class OnS3(NamedTuple):
@@ -20,6 +37,7 @@ class OnS3(NamedTuple):
 
     airflow: Airflow
     server: VersityGW
+    proxy: CountingProxy
     store: DirectoryStore
     runs: Runs
 
@@ -27,10 +45,12 @@ class OnS3(NamedTuple):
 @pytest.fixture(scope="module")
 def on_s3(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Iterator[OnS3]:
     facts = scratch / "s3-facts"
-    with VersityGW(bucket="freight") as server:
+    with VersityGW(bucket="freight") as server, CountingProxy(server.endpoint) as proxy:
         env = {
             **BACKEND,
             **server.environment(),
+            "AWS_ENDPOINT_URL_S3": proxy.url,
+            "AIRFLOW__AIRFREIGHT__POLICY": POLICY,
             "AIRFLOW__AIRFREIGHT__STORE": "s3://freight/xcom",
             "AIRFLOW_TEST_CONNECTED_STORE": "s3://warehouse@freight/xcom",
             "AIRFLOW_TEST_FACTS": str(facts),
@@ -47,9 +67,9 @@ def on_s3(version: str, scratch: pathlib.Path, given_env: dict[str, str]) -> Ite
             }
             airflow.rest("POST", "/api/v2/connections", connection)
             runs = Runs(airflow, facts)
-            for dag_id in ("values", "retried", "changed", "connected"):
+            for dag_id in ("values", "retried", "changed", "connected", "routed"):
                 runs.trigger(dag_id)
-            yield OnS3(airflow, server, store, runs)
+            yield OnS3(airflow, server, proxy, store, runs)
 
 
 @pytest.mark.parametrize("fact", VALUE_FACTS)
@@ -111,8 +131,34 @@ def test_credentials_come_from_an_airflow_connection(on_s3: OnS3) -> None:
     assert on_s3.store.objects("connected", RUN_ID) == ["write/map_-1/return_value.parquet"]
 
 
+def test_values_go_to_the_store_of_their_rule_and_come_back_from_it(on_s3: OnS3) -> None:
+    run = on_s3.runs.trigger("routed")
+    assert run.holds("frames_of_two_stores")
+    plain, secret = (run.row(task).value for task in ("plain", "secret_salaries"))
+    assert (plain["store"], secret["store"]) == ("default", "vault")
+    assert plain["uri"].startswith("s3://freight/xcom/routed/")
+    assert secret["uri"].startswith("s3://freight/vault/routed/")
+    assert plain["digest"].startswith("crc32c:")
+    assert secret["digest"].startswith("sha256:")
+    assert "expires" not in plain
+    assert secret["expires"] > secret["written"]
+
+
+def test_a_rule_adds_no_request(on_s3: OnS3) -> None:
+    on_s3.runs.trigger("routed").wait()
+    asked = [one for one in on_s3.proxy.requests if "/routed/" in one.path]
+    by_store = {
+        store: [one.method for one in asked if one.path.startswith(f"/freight/{store}/")]
+        for store in ("xcom", "vault")
+    }
+    assert by_store == {"xcom": ["PUT", "GET"], "vault": ["PUT", "GET"]}
+    assert len(asked) == 4
+    tags = [one.headers.get("x-amz-tagging") for one in asked if one.method == "PUT"]
+    assert sorted(filter(None, tags)) == ["airfreight-retention=7d"]
+
+
 def test_the_rest_entry_is_the_readable_reference_when_the_server_is_gone(on_s3: OnS3) -> None:
-    for dag_id in ("values", "retried", "changed", "connected"):
+    for dag_id in ("values", "retried", "changed", "connected", "routed"):
         on_s3.runs.trigger(dag_id).wait()
     on_s3.server.stop()  # The last test of this module: nothing needs it any more.
     run_id = urllib.parse.quote(RUN_ID, safe="")

@@ -203,13 +203,14 @@ def test_the_limit_of_the_settings_is_called_by_its_name(box: Box) -> None:
         box.push("x" * 1000)
 
 
-def test_a_key_for_a_store_that_takes_none_is_refused_in_the_text(box: Box) -> None:
-    box.rules('[[rules]]\nname = "pii"\nstore = "eu"\nencryption_key = "k"')
+def test_a_key_for_a_store_that_takes_none_is_refused(box: Box) -> None:
+    box.rules('[[rules]]\nname = "pii"\nstore = "eu"\nencryption_key = "k"\nthreshold = 0')
     with pytest.raises(
-        airfreight.ConfigError,
-        match=r"policy, line 6: rule 'pii': encryption_key is for stores .* 'eu' is file:///",
+        airfreight.UnsupportedError,
+        match=r"encryption_key of rule 'pii', line 6 of \[airfreight\] policy, is 'k', and .* 'eu'",
     ):
         box.push("x")
+    assert box.files("eu") == []
 
 
 KEPT = """

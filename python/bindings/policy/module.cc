@@ -104,20 +104,6 @@ bool Fill(const std::vector<std::string>& problems, const Rules& rules, PyObject
   return true;
 }
 
-// Name, line, values and their lines.
-PyObject* Found(const Rule& rule) {
-  PyObject* const name = Text(rule.name);
-  PyObject* const line = PyLong_FromLong(rule.line);
-  PyObject* const values = Dict(rule.values);
-  PyObject* const lines = Dict(rule.lines);
-  PyObject* const found =
-      name != nullptr && line != nullptr && values != nullptr && lines != nullptr
-          ? PyTuple_Pack(4, name, line, values, lines)
-          : nullptr;
-  for (PyObject* object : {name, line, values, lines}) Py_XDECREF(object);
-  return found;
-}
-
 void Destroy(PyObject* capsule) {
   delete static_cast<Rules*>(PyCapsule_GetPointer(capsule, kCapsule));
 }
@@ -166,23 +152,16 @@ PyObject* FindCall(PyObject* /*module*/, PyObject* arguments) {
         rules->Find({dag, task, key, type,
                      size < 0 ? std::nullopt : std::optional(static_cast<uint64_t>(size))});
     if (rule == nullptr) Py_RETURN_NONE;
-    return Found(*rule);
-  });
-}
-
-PyObject* RulesCall(PyObject* /*module*/, PyObject* capsule) {
-  const auto* const rules = static_cast<const Rules*>(PyCapsule_GetPointer(capsule, kCapsule));
-  if (rules == nullptr) return nullptr;
-  return Guarded([&]() -> PyObject* {
-    PyObject* const all = PyList_New(0);
-    if (all == nullptr) return nullptr;
-    for (const Rule& rule : rules->rules) {
-      if (!Append(all, Found(rule))) {
-        Py_DECREF(all);
-        return nullptr;
-      }
-    }
-    return all;
+    PyObject* const name = Text(rule->name);
+    PyObject* const line = PyLong_FromLong(rule->line);
+    PyObject* const values = Dict(rule->values);
+    PyObject* const lines = Dict(rule->lines);
+    PyObject* const found =
+        name != nullptr && line != nullptr && values != nullptr && lines != nullptr
+            ? PyTuple_Pack(4, name, line, values, lines)
+            : nullptr;
+    for (PyObject* object : {name, line, values, lines}) Py_XDECREF(object);
+    return found;
   });
 }
 
@@ -260,9 +239,6 @@ PyMethodDef methods[] = {
      "find(rules, dag, task, key, type, size, /)\n--\n\n"
      "Name, line, values and their lines of the first rule that matches; None. A size below 0 is "
      "not known."},
-    {"rules", RulesCall, METH_O,
-     "rules(rules, /)\n--\n\n"
-     "All rules in their order, as find tells of one."},
     {"setting", SettingCall, METH_VARARGS,
      "setting(name, text, /)\n--\n\n"
      "What a rule's setting is in its one spelling, or None; and what is wrong with it."},
