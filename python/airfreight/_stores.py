@@ -14,10 +14,14 @@ from airfreight._settings_table import OPTIONS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from airfreight.rules import Policy
+
 #: What stands in references for ever, and in rules.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 #: The kinds of stores whose settings are options; a store of another package knows its own.
 _KINDS = {option.store for option in OPTIONS if option.store}
+#: Kinds that encrypt no object under a key of its own; of others the core knows when it opens them.
+_WITHOUT_KEYS = ("file", "fsspec", "memory", "redis")
 #: The name of the store of `[airfreight] store`.
 _DEFAULT = "default"
 
@@ -49,6 +53,31 @@ def problems(
         for old, new in policy.aliases
         if (problem := _of_alias(old, new, places))
     ]
+
+
+def of_rules(policy: Policy, default: str) -> list[str]:
+    """What is wrong with what rules ask of the stores that they name.
+
+    Args:
+        policy: whose stores are right.
+        default: the URI of `[airfreight] store`.
+    """
+    uris = {name: uri for name, (uri, _) in policy.stores.items()} | {_DEFAULT: default}
+    return [
+        f"{policy.source}, line {rule.lines['encryption_key']}: rule {rule.name!r}: {problem}"
+        for rule in policy.rules()
+        if "encryption_key" in rule.values
+        and (problem := _of_key(store := rule.values.get("store", _DEFAULT), uris[store]))
+    ]
+
+
+def _of_key(store: str, uri: str) -> str:
+    if _checks.kind(uri) not in _WITHOUT_KEYS:
+        return ""
+    return (
+        "encryption_key is for stores that encrypt an object under a key of its own, and the store "
+        f"{store!r} is {_bare(uri)}. Give the rule another store, or take encryption_key out"
+    )
 
 
 def _of_store(

@@ -219,12 +219,13 @@ def _parse(
         policy, wrong_rules = rules.read(values)
         problems += wrong_rules
         if policy is not None:
-            problems += _stores.problems(
+            of_stores = _stores.problems(
                 policy,
                 others=(store, *read_also),
                 executor=executor,
                 shared=boolean(values.get("file_store_shared", "False")),
             )
+            problems += of_stores or _stores.of_rules(policy, store)
     if problems:
         return None, problems
 

@@ -44,6 +44,7 @@ class Decision:
         may_change: the settings that `airfreight.options` may change.
         source: what the policy is called in messages; "" without one.
         rule: the rule that holds; None where none does.
+        changed: the settings that the task itself has changed.
     """
 
     threshold: int
@@ -61,6 +62,7 @@ class Decision:
     may_change: tuple[str, ...] = MAY_CHANGE
     source: str = ""
     rule: Found | None = None
+    changed: frozenset[str] = frozenset()
 
     def fields(self) -> tuple[str, str, int, str, str, str, int]:
         """What the core is told of a push, as `Freight.put` has it."""
@@ -76,12 +78,16 @@ class Decision:
 
     def label(self, name: str) -> str:
         """A setting with who says it, for messages."""
+        if name in self.changed:
+            return f"{name} of {self.origin(name)}"
         if self.rule is not None and name in self.rule.values:
             return f"{name} of {self.origin(name)},"
         return self.origin(name) if name not in _RULES_ONLY else name
 
     def origin(self, name: str) -> str:
         """Who says what a setting is, for messages: a rule with its line, or an option."""
+        if name in self.changed:
+            return "airfreight.options"
         if self.rule is not None and name in self.rule.values:
             return f"rule {self.rule.name!r}, line {self.rule.lines[name]} of {self.source}"
         return _RULES_ONLY.get(name) or f"[airfreight] {_OPTIONS.get(name, name)}"

@@ -221,7 +221,7 @@ def apply(decided: Decision, said: Mapping[str, str]) -> Decision:
                 f"{decision.duration(before)} of {decided.origin(name)}; a DAG may only shorten it"
             )
         changed[name] = value
-    return replace(decided, **changed)
+    return replace(decided, changed=frozenset(changed), **changed)
 
 
 def _refusal(name: str, value: Any, decided: Decision) -> str:
