@@ -12,7 +12,7 @@
 namespace airfreight {
 namespace {
 
-constexpr int64_t kDay = 24 * 60 * 60;
+constexpr int64_t kDay = 86'400;
 constexpr std::array<int64_t, 13> kClassDays = {1,  2,   3,   7,   14,   30,  60,
                                                 90, 180, 365, 730, 1825, 3650};
 
