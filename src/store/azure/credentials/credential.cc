@@ -58,13 +58,9 @@ Result<LoadedCredential> ParseToken(std::string_view json, std::string_view sour
   LoadedCredential loaded{{Credential::Kind::kToken, Secret(std::move(token))}, std::nullopt};
   // An hour or a day from now, or a moment; Entra tells the former, App Service the latter, a
   // machine both.
-  if (const auto seconds = Number(object, "expires_in")) {
-    loaded.expires_unix = now + *seconds;
-  } else if (const auto moment = Number(object, "expires_on")) {
-    loaded.expires_unix = *moment;
-  } else {
-    return Malformed(source, "a token whose end is not told");
-  }
+  loaded.expires_unix = Number(object, "expires_on");
+  if (const auto seconds = Number(object, "expires_in")) loaded.expires_unix = now + *seconds;
+  if (!loaded.expires_unix) return Malformed(source, "a token whose end is not told");
   return loaded;
 }
 
