@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airfreight._imports import loading
 from airfreight.errors import InvalidError
 
 if TYPE_CHECKING:
@@ -178,8 +179,6 @@ def _wrap(value: Any, said: Mapping[str, str]) -> Any:
 
 def _canonical(name: str, value: Any) -> str:
     """A value as a rule of the policy has it."""
-    from airfreight._imports import loading
-
     with loading:
         from airfreight import _policy, decision, rules
 
@@ -206,7 +205,8 @@ def apply(decided: Decision, said: Mapping[str, str]) -> Decision:
     Raises:
         InvalidError: the task may not change it; names the option and the rule.
     """
-    from airfreight import decision
+    with loading:
+        from airfreight import decision
 
     changed = {}
     for name, text in said.items():
@@ -225,7 +225,8 @@ def apply(decided: Decision, said: Mapping[str, str]) -> Decision:
 
 
 def _refusal(name: str, value: Any, decided: Decision) -> str:
-    from airfreight import decision, rules
+    with loading:
+        from airfreight import decision, rules
 
     rule = decided.rule
     if rule is not None:

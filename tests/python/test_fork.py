@@ -48,6 +48,7 @@ VALUES = {
     "json": "['x' * 50_000]",
     "document": "{'t': (1, Decimal('1.10'), datetime.now(ZoneInfo('Europe/Berlin'))), 2: b'x'}",
     "array": "numpy.arange(3)",
+    "options": "airfreight.options(['x' * 50_000], format='arrow')",
     "frame": "pandas.DataFrame({'a': [1, 2], 'b': ['x', None], 'c': pandas.Categorical(list('xy')),"
     " 'd': pandas.to_datetime(['2026-01-01', None]).tz_localize('Europe/Berlin'),"
     " 'e': pandas.period_range('2026', periods=2), 'f': pandas.interval_range(0, 2)},"
