@@ -84,6 +84,13 @@ class Decision:
             return f"{name} of {self.origin(name)},"
         return self.origin(name) if name not in _RULES_ONLY else name
 
+    @property
+    def by_rule(self) -> str:
+        """The rule that holds, for messages; "" where none does."""
+        if self.rule is None:
+            return ""
+        return f"rule {self.rule.name!r}, line {self.rule.line} of {self.source}"
+
     def origin(self, name: str) -> str:
         """Who says what a setting is, for messages: a rule with its line, or an option."""
         if name in self.changed:

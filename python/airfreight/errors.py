@@ -26,6 +26,7 @@ _ATTRIBUTES = (
     "service_code",
     "request_id",
     "retryable",
+    "rule",
 )
 
 
@@ -40,6 +41,7 @@ class Error(Exception):
         store, key: the store's root and the key within it.
         http_status, service_code, request_id: what the store answered; 0 or "" when it did not.
         retryable: whether the same operation may succeed later.
+        rule: the rule of the policy that the value was pushed under, with its line; or "".
     """
 
     code = "Internal"
@@ -62,6 +64,7 @@ class Error(Exception):
         service_code: str = "",
         request_id: str = "",
         retryable: bool = False,
+        rule: str = "",
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -77,6 +80,7 @@ class Error(Exception):
         self.service_code = service_code
         self.request_id = request_id
         self.retryable = retryable
+        self.rule = rule
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = {name: getattr(self, name) for name in _ATTRIBUTES}
@@ -107,6 +111,8 @@ class Error(Exception):
                 text = f"map index {self.map_index}"
                 if text not in said:
                     parts.append(text)
+        if self.rule and self.rule.partition(", line ")[0] not in said:
+            parts.append(self.rule)
         uri = self.uri or (f"{self.store}/{self.key}" if self.store and self.key else self.store)
         if uri and uri not in said:
             parts.append(uri)

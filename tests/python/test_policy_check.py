@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -272,6 +274,50 @@ def test_a_bucket_that_is_not_there_names_store_and_line(
     assert f"error: {path}, line 7: [stores.eu] uri: " in said.text
     assert "nowhere" in said.lines[-1]
     assert "does not exist" in said.lines[-1]
+
+
+def frames() -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({"a": range(1000)})
+
+
+def test_a_push_to_a_bucket_that_is_not_there_names_the_rule_that_sends_it_there(
+    s3: Box, policy: Policy
+) -> None:
+    path = policy(TABLES + '[stores.eu]\nuri = "s3://nowhere/eu"\n')
+    with pytest.raises(airfreight.InvalidError, match="does not exist") as raised:
+        s3.push(frames())
+    assert f"rule 'tables', line 1 of {path}, s3://nowhere/eu" in str(raised.value)
+    assert raised.value.rule == f"rule 'tables', line 1 of {path}"
+    s3.push(b"what no rule matches goes where it went")
+    context = {"ti": SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1)}
+    with pytest.raises(airfreight.Error) as several:
+        airfreight.put_many([b"x", frames()], context=context)
+    assert f"rule 'tables', line 1 of {path}" in str(several.value)
+
+
+def test_a_value_over_the_most_bytes_names_who_says_so_before_anything_is_sent(
+    s3: Box, proxy: CountingProxy, policy: Policy
+) -> None:
+    path = policy(TABLES.replace('store = "eu"', 'max_size = 100\nmay_change = ["max_size"]'))
+    proxy.clear()
+    with pytest.raises(airfreight.TooLargeError) as raised:
+        s3.push(frames())
+    assert f"max_size of rule 'tables', line 4 of {path}, allows 100" in str(raised.value)
+    assert str(raised.value).count("rule 'tables'") == 1
+    assert not proxy.requests
+    with pytest.raises(airfreight.TooLargeError, match=r"max_size of airfreight\.options"):
+        s3.push(airfreight.options(frames(), max_size=50))
+    assert not proxy.requests
+    s3.push(airfreight.options(frames(), max_size="1GiB"))
+
+
+def test_the_rule_of_an_error_stays_when_it_is_pickled(s3: Box, policy: Policy) -> None:
+    policy(TABLES + '[stores.eu]\nuri = "s3://nowhere/eu"\n')
+    with pytest.raises(airfreight.InvalidError) as raised:
+        s3.push(frames())
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)
 
 
 def test_credentials_that_are_refused_are_an_error_without_them(

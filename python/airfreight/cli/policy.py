@@ -112,7 +112,7 @@ def _explain(asked: argparse.Namespace) -> int:
         print(json.dumps({"value": value, "rule": rule, "settings": settings}, indent=2))
         return 0
     if found is not None:
-        print(f"rule {found.name!r}, line {found.line} of {decided.source}")
+        print(decided.by_rule)
     else:
         print("no rule matches" if policy is not None else "no policy is set")
     for name, value in told.items():

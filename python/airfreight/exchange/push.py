@@ -80,6 +80,9 @@ def _under(decision: Decision) -> Iterator[None]:
     token = _decided.set(decision)
     try:
         yield
+    except Error as error:
+        error.rule = decision.by_rule
+        raise
     finally:
         _decided.reset(token)
 
@@ -328,7 +331,7 @@ def store(value: Any, coordinate: Coordinate, address: Address) -> str:
 
 def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | BaseException]:
     """Writes values at the same time; references as JSON text, or errors, in their order."""
-    prepared = []
+    prepared, decisions = [], []
     for item, coordinate, address in items:
         value, said = _unwrapped(item)
         decision, text = _decide(value, address, said)
@@ -343,13 +346,15 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
         body: Any = payload.body
         started = (attempt.number, attempt.started_micros)
         prepared.append((coordinate, body, fields, started, decision.fields()))
+        decisions.append(decision)
     core = runtime.freight()
     results = core.put_many(prepared)
     if any(isinstance(one, Error) and runtime.borrow(one, core) for one in results):
         results = runtime.freight().put_many(prepared)
-    for result, (_, _, address) in zip(results, items, strict=True):
+    for result, (_, _, address), decision in zip(results, items, decisions, strict=True):
         if isinstance(result, Error):
             result.name_xcom(place(address))
+            result.rule = decision.by_rule
     return results
 
 
