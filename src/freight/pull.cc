@@ -44,8 +44,14 @@ Status Check(const ObjectInfo& info, uint64_t size, const std::string& digest,
   return {};
 }
 
-bool MayBeOfTheWay(const Status& checked, int reads) {
-  return !checked && checked.error().code == ErrorCode::kCorrupt && reads + 1 < kMaxReads;
+// Whoever has found the damage: the digest here, or a store by a checksum of its own.
+bool MayBeOfTheWay(const Error& error, int reads) {
+  return error.code == ErrorCode::kCorrupt && reads + 1 < kMaxReads;
+}
+
+// ConditionFailed: replaced between the two halves of a body that broke off.
+bool IsWorthAnother(const Error& error, int reads) {
+  return error.code == ErrorCode::kConditionFailed || MayBeOfTheWay(error, reads);
 }
 
 // Gathers an object of the size that is promised. Of one of another size nothing is read: the
@@ -100,12 +106,11 @@ Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, 
           const Digested digested,
           DigestOf(kind, Body(sink.buffer().view()), [&] { return CheckContext(context); }));
       Status checked = Check(sink.info(), sink.buffer().size(), digested.text, reference);
-      if (MayBeOfTheWay(checked, reads)) continue;
-      if (!checked) return Fail(std::move(checked).error());
-      return std::move(sink.buffer());
+      if (checked) return std::move(sink.buffer());
+      if (MayBeOfTheWay(checked.error(), reads)) continue;
+      return Fail(std::move(checked).error());
     }
-    // Replaced between the two halves of a body that broke off.
-    if (read.error().code != ErrorCode::kConditionFailed) {
+    if (!IsWorthAnother(read.error(), reads)) {
       return Fail(ReadError(std::move(read).error(), reference));
     }
   }
@@ -123,10 +128,10 @@ Status PullInStreams(const Place& place, const Reference& reference, DigestKind 
     auto done = download.Run(context);
     if (done) {
       Status checked = Check(done->info, done->info.size, done->digest, reference);
-      if (MayBeOfTheWay(checked, reads)) continue;
+      if (!checked && MayBeOfTheWay(checked.error(), reads)) continue;
       return checked;
     }
-    if (done.error().code != ErrorCode::kConditionFailed) {
+    if (!IsWorthAnother(done.error(), reads)) {
       return Fail(ReadError(std::move(done).error(), reference));
     }
   }

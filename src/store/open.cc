@@ -11,6 +11,7 @@
 #include "store/azure/azure_store.h"
 #include "store/checks.h"
 #include "store/file/file_store.h"
+#include "store/gcs/gcs_store.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
 #include "store/s3/s3_store.h"
@@ -27,6 +28,7 @@ Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSe
   if (uri.scheme == "memory") return OpenMemoryStore(uri, settings);
   if (uri.scheme == "s3") return OpenS3Store(uri, settings);
   if (uri.scheme == "redis" || uri.scheme == "rediss") return OpenRedisStore(uri, settings);
+  if (uri.scheme == "gs") return OpenGcsStore(uri, settings);
   if (uri.scheme == "az") return OpenAzureStore(uri, settings);
   return Fail(ErrorCode::kInternal, "a scheme that the parser takes and no store serves");
 }

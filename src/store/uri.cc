@@ -44,6 +44,8 @@ constexpr size_t kMinBucketBytes = 3;
 constexpr size_t kMaxBucketBytes = 255;
 constexpr auto kBucketed = std::to_array<Bucketed>({
     {"s3", true, kMinBucketBytes, kMaxBucketBytes, "bucket"},
+    // cloud.google.com/storage/docs/buckets#naming: names with dots up to 222.
+    {"gs", true, 3, 222, "bucket"},
     // learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata#container-names
     {"az", true, 3, 63, "container"},
     {"memory", false, 1, SIZE_MAX, "bucket"},
@@ -251,8 +253,9 @@ Result<StoreUri> ParseStoreUri(std::string_view uri) {
     if (scheme == kind.scheme) return ParseBucketed(uri, kind, rest);
   }
   return Refuse(
-      uri, fmt::format("scheme {} is not known; the known ones are s3, az, redis, rediss and file",
-                       Quoted(scheme)));
+      uri,
+      fmt::format("scheme {} is not known; the known ones are s3, gs, az, redis, rediss and file",
+                  Quoted(scheme)));
 }
 
 }  // namespace airfreight

@@ -32,6 +32,10 @@ const Server* FindServer(std::string_view store) {
        "versitygw on a directory, make a bucket and set AIRFREIGHT_TEST_S3=s3://bucket/tests, "
        "AIRFREIGHT_TEST_S3_ENDPOINT=http://127.0.0.1:7070, AWS_ACCESS_KEY_ID, "
        "AWS_SECRET_ACCESS_KEY and AWS_REGION=us-east-1. Or say AIRFREIGHT_TEST_SKIP_S3=1"},
+      {"gs", "AIRFREIGHT_TEST_GS",
+       "`fake-gcs-server -scheme http -public-host 127.0.0.1 -backend memory`, make a bucket "
+       "and set AIRFREIGHT_TEST_GS=gs://bucket/tests and "
+       "AIRFREIGHT_TEST_GS_ENDPOINT=http://127.0.0.1:4443. Or say AIRFREIGHT_TEST_SKIP_GS=1"},
       {"az", "AIRFREIGHT_TEST_AZ",
        "Azurite, make a container and set AIRFREIGHT_TEST_AZ=az://container/tests, "
        "AIRFREIGHT_TEST_AZ_ENDPOINT=http://127.0.0.1:10000/devstoreaccount1 and "
@@ -52,7 +56,7 @@ std::vector<Registration>& Guests() {
 
 std::vector<Registration> AllStores() {
   if (!Guests().empty()) return Guests();
-  return {{"memory"}, {"file", {}, true}, {"s3"}, {"az"}, {"redis"}, {"rediss"}};
+  return {{"memory"}, {"file", {}, true}, {"s3"}, {"gs"}, {"az"}, {"redis"}, {"rediss"}};
 }
 
 std::string NameOf(const testing::TestParamInfo<Registration>& info) { return info.param.name; }
@@ -105,6 +109,7 @@ void StoreTest::SetUp() {
       settings_["endpoint_url"] = *endpoint;
     }
     if (auto ca = Environment(variable + "_CA")) settings_["ca_bundle"] = *ca;
+    if (kind == "gs") settings_["anonymous"] = "true";
   }
   store_ = Reopen();
   ASSERT_NE(store_, nullptr);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -171,6 +172,19 @@ class UploadTest : public TransferTest {
     if (IsSkipped() || HasFatalFailure()) return;
     if (!store().capabilities().parts) GTEST_SKIP() << "declares that it has no parts";
   }
+  // What a store says of an upload that it knows no more. A server that calls it a failure of its
+  // own is asked for two seconds only.
+  ErrorCode GoneCode() const {
+    return Lacks("compose-of-what-is-gone") ? ErrorCode::kUnavailable : ErrorCode::kNotFound;
+  }
+  Context BriefIfGoneIsAFailure() const {
+    Context context;
+    // The last attempt's own error comes back where the next would begin too late.
+    if (Lacks("compose-of-what-is-gone")) {
+      context.deadline = Context::Clock::now() + std::chrono::seconds(2);
+    }
+    return context;
+  }
   // Two parts of the least size, and some bytes more.
   size_t PartBytes() { return std::max<size_t>(store().capabilities().min_part_bytes, 1000); }
 
@@ -271,7 +285,8 @@ TEST_P(UploadTest, AbortedUploadLeavesNothingAndMayBeAbortedAgain) {
   EXPECT_TRUE(IsOk(upload->Abort({})));
   EXPECT_TRUE(IsOk(upload->Abort({})));
   EXPECT_THAT(Keys(), IsEmpty());
-  EXPECT_TRUE(IsError(upload->Complete(parts, Condition::None(), {}), ErrorCode::kNotFound));
+  const auto late = upload->Complete(parts, Condition::None(), BriefIfGoneIsAFailure());
+  EXPECT_TRUE(IsError(late, GoneCode()));
   EXPECT_EQ(Text("a/b"), "<NotFound>");
 }
 
@@ -281,10 +296,10 @@ TEST_P(UploadTest, CompletedUploadIsNotFoundWhenItIsCompletedAgain) {
   ASSERT_NE(upload, nullptr);
   const auto parts = PutAll(*upload, text, {1});
   ASSERT_TRUE(IsOk(upload->Complete(parts, Condition::Absent(), {})));
-  const auto again = upload->Complete(parts, Condition::None(), {});
+  const auto again = upload->Complete(parts, Condition::None(), BriefIfGoneIsAFailure());
   // A server may also remember it, and answer as before.
   if (!again) {
-    EXPECT_TRUE(IsError(again, ErrorCode::kNotFound));
+    EXPECT_TRUE(IsError(again, GoneCode()));
   }
   EXPECT_TRUE(IsOk(upload->Abort({})));
   EXPECT_TRUE(Text("a/b") == text);
@@ -299,6 +314,10 @@ TEST_P(UploadTest, ConditionIsMetAtCompletionAndPartsSurviveARefusal) {
   // Written after the upload began: what counts is what lies there at its end.
   const auto first = store().Put("a/b", Body("first"), {}, {});
   ASSERT_TRUE(IsOk(first));
+  if (Lacks("conditional-compose")) {
+    EXPECT_TRUE(IsOk(upload->Complete(parts, Condition::Absent(), {})));
+    return;
+  }
   EXPECT_TRUE(
       IsError(upload->Complete(parts, Condition::Absent(), {}), ErrorCode::kConditionFailed));
   EXPECT_EQ(Text("a/b"), "first");
@@ -352,9 +371,15 @@ TEST_P(UploadTest, OfManyUploadsOnConditionAbsentOneWins) {
           [&, i] { won[i] = uploads[i]->Complete(parts[i], Condition::Absent(), {}) ? 1 : 0; });
     }
   }
-  EXPECT_EQ(std::count(won.begin(), won.end(), 1), 1);
-  const size_t winner = static_cast<size_t>(std::find(won.begin(), won.end(), 1) - won.begin());
-  EXPECT_TRUE(Text("a/b") == std::string(PartBytes(), static_cast<char>('a' + winner)));
+  // The last one, where the server does not look at the condition: it is one of them all the same.
+  const bool all = Lacks("conditional-compose");
+  EXPECT_EQ(std::count(won.begin(), won.end(), 1), all ? 4 : 1);
+  const std::string there = Text("a/b");
+  const size_t winner =
+      all ? static_cast<size_t>(there.front() - 'a')
+          : static_cast<size_t>(std::find(won.begin(), won.end(), 1) - won.begin());
+  ASSERT_LT(winner, won.size());
+  EXPECT_TRUE(there == std::string(PartBytes(), static_cast<char>('a' + winner)));
   for (const auto& upload : uploads) EXPECT_TRUE(IsOk(upload->Abort({})));
 }
 

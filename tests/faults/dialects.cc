@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/percent.h"
 #include "faults/fake_azure.h"
+#include "faults/fake_gcs.h"
 #include "faults/fake_s3.h"
 #include "faults/fake_service.h"
 
@@ -61,6 +63,44 @@ Dialect S3() {
   };
   s3.make = []() -> std::unique_ptr<FakeService> { return std::make_unique<FakeS3>(); };
   return s3;
+}
+
+Dialect Gcs() {
+  Dialect gcs;
+  gcs.store = "gs";
+  gcs.uri = "gs://bucket/xcom";
+  gcs.secret = kSecret;
+  // {object} is where it is removed, {media object} where its bytes are; {upload object},
+  // {look object} and {compose object} have the parameters of each such request too.
+  gcs.names = [](std::string_view name, std::string_view key) {
+    const std::string encoded = PercentEncode(key, kUriUnreserved);
+    const std::string fields = "fields=name%2Csize%2Cgeneration%2Ccrc32c%2Cmetadata%2Cupdated";
+    return std::map<std::string, std::string>{
+        {std::string(name), "/storage/v1/b/bucket/o/" + encoded},
+        {"media " + std::string(name), "/bucket/" + PercentEncode(key, kUriPath)},
+        {"upload " + std::string(name),
+         "/upload/storage/v1/b/bucket/o?uploadType=multipart&name=" + encoded + "&" + fields},
+        {"look " + std::string(name), "/storage/v1/b/bucket/o/" + encoded + "?" + fields},
+        {"compose " + std::string(name),
+         "/storage/v1/b/bucket/o/" + encoded + "/compose?" + fields}};
+  };
+  gcs.error = &ErrorJson;
+  gcs.settings = [](const std::string& url, bool keys) {
+    StoreSettings settings = {{"endpoint_url", url}};
+    if (keys) settings["access_token"] = kSecret;
+    return settings;
+  };
+  gcs.set_environment = [](const std::string& credentials_path) {
+    for (const char* name : {"STORAGE_EMULATOR_HOST", "CLOUDSDK_CONFIG", "HOME"}) unsetenv(name);
+    UnsetProxies();
+    setenv("NO_GCE_CHECK", "true", 1);
+    setenv("GOOGLE_APPLICATION_CREDENTIALS", credentials_path.c_str(), 1);
+  };
+  gcs.write_credentials = [](const std::string& path, const std::string& id) {
+    WriteFile(path, id);
+  };
+  gcs.make = []() -> std::unique_ptr<FakeService> { return std::make_unique<FakeGcs>(); };
+  return gcs;
 }
 
 Dialect Azure() {
@@ -127,7 +167,7 @@ Target ParseTarget(std::string_view target) {
 }
 
 const Dialect* FindDialect(std::string_view store) {
-  static const Dialect dialects[] = {S3(), Azure()};
+  static const Dialect dialects[] = {S3(), Gcs(), Azure()};
   for (const Dialect& dialect : dialects) {
     if (dialect.store == store) return &dialect;
   }

@@ -84,7 +84,13 @@ std::string ToBytes(const Reply& reply, const Step& step, bool head_only) {
 bool Matches(const RequestRule& rule, const Request& request, bool whole_query) {
   if (!rule.method.empty() && rule.method != request.method) return false;
   const Target target = ParseTarget(request.target);
-  if (!rule.path.empty() && rule.path != target.path) return false;
+  if (rule.path.ends_with('*')) {
+    if (!target.path.starts_with(std::string_view(rule.path).substr(0, rule.path.size() - 1))) {
+      return false;
+    }
+  } else if (!rule.path.empty() && rule.path != target.path) {
+    return false;
+  }
   for (const auto& [name, value] : rule.query) {
     const auto found = target.query.find(name);
     if (found == target.query.end()) return false;

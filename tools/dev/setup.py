@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.servers.azurite import Azurite
+from tests.servers.fake_gcs import FakeGCS
 from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
@@ -82,8 +83,8 @@ def go() -> Path:
     return venv / "bin" / "go"
 
 
-def s3_server(kind: type[S3Server]) -> Path:
-    """An S3 server of the tests, built from the Go module proxy (some minutes, once)."""
+def go_server(kind: type[S3Server | FakeGCS]) -> Path:
+    """A server of the tests, built from the Go module proxy (some minutes, once)."""
     binary = BIN / kind.PROGRAM
     stamp = BIN / f".{kind.PROGRAM}"
     with locked(kind.PROGRAM):
@@ -96,12 +97,17 @@ def s3_server(kind: type[S3Server]) -> Path:
 
 def versitygw() -> Path:
     """The server that nearly all tests use."""
-    return s3_server(VersityGW)
+    return go_server(VersityGW)
 
 
 def minio() -> Path:
     """The second one, for the conformance suite."""
-    return s3_server(MinIO)
+    return go_server(MinIO)
+
+
+def fake_gcs() -> Path:
+    """Google Cloud Storage of the tests."""
+    return go_server(FakeGCS)
 
 
 def node() -> Path:
@@ -150,6 +156,7 @@ def azurite() -> Path:
 def servers() -> None:
     """Those that the conformance suite and the tests in Python run against, but for Debian's."""
     versitygw()
+    fake_gcs()
     azurite()
 
 

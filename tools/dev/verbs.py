@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.servers.azurite import Azurite
+from tests.servers.fake_gcs import FakeGCS
 from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
@@ -28,6 +29,7 @@ AIRFLOW_SHORT = ("2.9.3", "2.10.5", "3.0.6", "3.4.0b2")
 # What stands before a command that wants a server of every store beside S3; one line a store.
 _BESIDE = (
     *("python3", "-m", "tests.servers.redis", "--"),  # Two of them, one over TLS.
+    *("python3", "-m", FakeGCS.__module__, "--bucket", "conformance", "--"),
     *("python3", "-m", Azurite.__module__, "--bucket", "conformance", "--"),
 )
 
@@ -145,8 +147,11 @@ def test(arguments: argparse.Namespace) -> int:
     return stages.run()
 
 
+_SERVERS = (VersityGW, MinIO, FakeGCS, Azurite)
+
+
 def _server_env() -> dict[str, str]:
-    return {kind.VARIABLE: str(BIN / kind.PROGRAM) for kind in (VersityGW, MinIO, Azurite)}
+    return {kind.VARIABLE: str(BIN / kind.PROGRAM) for kind in _SERVERS}
 
 
 def _lint() -> None:

@@ -1,0 +1,295 @@
+#include "store/gcs/decoder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <pugixml.hpp>
+#include <utility>
+
+#include "base/base64.h"
+#include "base/time.h"
+#include "store/cloud/answers.h"
+
+namespace airfreight::gcs {
+namespace {
+
+using nlohmann::json;
+
+// As often as one object may change (cloud.google.com/storage/quotas#objects).
+constexpr double kObjectChangeSeconds = 1;
+
+constexpr std::string_view kMetaPrefix = "x-goog-meta-";
+
+// Without exceptions: what is no JSON comes out as "discarded", which is no object.
+json Parse(std::string_view text) { return json::parse(text, nullptr, false); }
+
+std::string Text(const json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+tl::unexpected<Error> Malformed(std::string_view what) {
+  return Fail(ErrorCode::kInternal,
+              fmt::format("the store's answer is not Google Cloud Storage's: {}", what));
+}
+
+bool IsRead(Operation operation) {
+  return operation == Operation::kGet || operation == Operation::kHead;
+}
+
+// Of the account that pays, and not of the object.
+bool IsOfAccount(std::string_view reason) {
+  return reason == "accountDisabled" || reason == "billingDisabled" || reason == "AccountProblem" ||
+         reason == "UserProjectAccountProblem";
+}
+
+struct Meaning {
+  ErrorCode code = ErrorCode::kInternal;
+  bool retryable = false;
+  std::string_view advice = {};
+};
+
+// cloud.google.com/storage/docs/retry-strategy#retryable names 408, 429 and 5xx.
+Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason) {
+  switch (answer.status) {
+    case 304:
+    case 412:
+      return {ErrorCode::kConditionFailed};
+    case 400:
+      if (reason == "userProjectMissing" || reason == "UserProjectMissing" ||
+          reason == "required") {
+        return {ErrorCode::kInvalid, false,
+                "in a bucket where the requester pays, set [airfreight] gs_user_project"};
+      }
+      return {ErrorCode::kInvalid};
+    case 401:
+      return {ErrorCode::kDenied, false, "the token was refused"};
+    case 403:
+      // Quotas of a project come as 403 too.
+      if (reason == "rateLimitExceeded" || reason == "userRateLimitExceeded") {
+        return {ErrorCode::kThrottled, true};
+      }
+      if (IsRead(answer.operation) && !IsOfAccount(reason)) {
+        return {ErrorCode::kNotFoundOrDenied, false,
+                "the object is not there, or these credentials may not read it: without "
+                "storage.objects.list the store does not say which"};
+      }
+      return {ErrorCode::kDenied};
+    case 404:
+      return {ErrorCode::kNotFound};
+    case 407:
+      return {ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
+    case 408:
+      return {ErrorCode::kUnavailable, true};
+    case 409:
+      // Another change of the bucket or of the object is under way.
+      return {ErrorCode::kUnavailable, reason != "required"};
+    case 413:
+      return {ErrorCode::kTooLarge};
+    case 416:
+      return {ErrorCode::kInvalid};
+    case 429:
+      return {ErrorCode::kThrottled, true};
+    case 501:
+      return {ErrorCode::kUnsupported};
+    default:
+      break;
+  }
+  if (answer.status >= 500) return {ErrorCode::kUnavailable, true};
+  if (answer.status >= 400) return {ErrorCode::kInvalid};
+  if (answer.status >= 300) {
+    return {ErrorCode::kInvalid, false,
+            "the store sends elsewhere: set [airfreight] gs_endpoint_url"};
+  }
+  return {ErrorCode::kInternal};
+}
+
+// "The specified bucket does not exist." is all that tells it from an object's
+// (cloud.google.com/storage/docs/json_api/v1/status-codes#404-not-found); the same document to the
+// list of a bucket can be about nothing else.
+bool IsOfBucket(const FailedAnswer& answer, const std::optional<ErrorDocument>& document) {
+  if (answer.status != 404) return false;
+  if (document && document->reason == "NoSuchBucket") return true;
+  if (document && document->message.find("bucket does not exist") != std::string::npos) return true;
+  return answer.operation == Operation::kList || answer.operation == Operation::kPut ||
+         answer.operation == Operation::kPutPart;
+}
+
+std::optional<uint32_t> ParseCrc32c(std::string_view text) {
+  const auto bytes = Base64Decode(text);
+  if (!bytes || bytes->size() != 4) return std::nullopt;
+  uint32_t crc = 0;
+  for (const char byte : *bytes) crc = crc << 8 | static_cast<unsigned char>(byte);
+  return crc;
+}
+
+Result<ObjectInfo> InfoOf(const json& object) {
+  ObjectInfo info;
+  info.key = Text(object, "name");
+  const auto size = ParseDecimal(Text(object, "size"));
+  info.version = Text(object, "generation");
+  if (!size || !ParseDecimal(info.version))
+    return Malformed("an object without size or generation");
+  info.size = *size;
+  info.modified_unix = ParseIso8601(Text(object, "updated")).value_or(0);
+  if (const auto metadata = object.find("metadata");
+      metadata != object.end() && metadata->is_object()) {
+    for (const auto& [name, value] : metadata->items()) {
+      if (value.is_string()) info.metadata[name] = value.get<std::string>();
+    }
+  }
+  return info;
+}
+
+std::optional<ErrorDocument> ParseErrorXml(std::string_view text) {
+  pugi::xml_document document;
+  if (text.empty() ||
+      !document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8)) {
+    return std::nullopt;
+  }
+  const pugi::xml_node error = document.child("Error");
+  if (!error) return std::nullopt;
+  return ErrorDocument{error.child("Code").text().get(), error.child("Message").text().get()};
+}
+
+}  // namespace
+
+std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
+  const json document = Parse(text);
+  if (!document.is_object()) return ParseErrorXml(text);
+  const auto error = document.find("error");
+  if (error == document.end()) return std::nullopt;
+  // Token services write {"error": "invalid_grant", "error_description": "…"}
+  // (www.rfc-editor.org/rfc/rfc6749#section-5.2).
+  if (error->is_string()) {
+    return ErrorDocument{error->get<std::string>(), Text(document, "error_description")};
+  }
+  if (!error->is_object()) return std::nullopt;
+  ErrorDocument parsed;
+  parsed.message = Text(*error, "message");
+  if (const auto errors = error->find("errors"); errors != error->end() && errors->is_array() &&
+                                                 !errors->empty() && errors->front().is_object()) {
+    parsed.reason = Text(errors->front(), "reason");
+  }
+  if (parsed.reason.empty()) parsed.reason = Text(*error, "status");
+  return parsed;
+}
+
+Error DecodeError(const FailedAnswer& answer, int64_t now) {
+  const std::optional<ErrorDocument> document = ParseErrorDocument(answer.text);
+  const std::string reason = document ? document->reason : std::string();
+  const Meaning meaning = MeaningOf(answer, reason);
+  Error error;
+  error.code = meaning.code;
+  error.retryable = meaning.retryable;
+  error.http_status = answer.status;
+  error.service_code = ServersWords(reason).substr(0, 64);
+  error.request_id = ServersWords(answer.headers->Get("x-guploader-uploadid")).substr(0, 128);
+  if (error.retryable) {
+    error.retry_after_seconds = RetryAfterSeconds(answer.headers->Get("retry-after"), now);
+    // Immediate tries never get out of it: each counts (delta-io/delta-rs#2451).
+    if (error.code == ErrorCode::kThrottled) {
+      error.retry_after_seconds = std::max(error.retry_after_seconds, kObjectChangeSeconds);
+    }
+  }
+  if (IsOfBucket(answer, document)) {
+    error.code = ErrorCode::kInvalid;
+    error.message = fmt::format(
+        "the bucket '{}' does not exist at this endpoint; create it, or correct the store's URI",
+        answer.bucket);
+    return error;
+  }
+  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
+      answer.operation != Operation::kCompose) {
+    error.code = ErrorCode::kConditionFailed;
+  }
+  std::string said = document ? ServersWords(document->message) : std::string();
+  // A word of text, as emulators have it; no page of a proxy.
+  if (!document && answer.text.size() <= 200 && answer.text.find('<') == std::string_view::npos) {
+    said = ServersWords(answer.text);
+  }
+  while (said.ends_with('.') || said.ends_with(' ')) said.pop_back();
+  if (said.empty()) {
+    said =
+        error.code == ErrorCode::kNotFound           ? "no such object"
+        : error.code == ErrorCode::kConditionFailed  ? "the condition of the request does not hold"
+        : error.code == ErrorCode::kNotFoundOrDenied ? ""
+                                                     : "the store answered without an explanation";
+  }
+  if (!said.empty() && !meaning.advice.empty()) said += ": ";
+  error.message = said + std::string(meaning.advice);
+  return error;
+}
+
+Result<ObjectResource> DecodeResource(std::string_view key, std::string_view text) {
+  const json object = Parse(text);
+  if (!object.is_object()) return Malformed("an object's description that is none");
+  ObjectResource resource;
+  AIRFREIGHT_ASSIGN_OR_RETURN(resource.info, InfoOf(object));
+  resource.info.key = key;
+  resource.crc32c = ParseCrc32c(Text(object, "crc32c"));
+  return resource;
+}
+
+Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
+  ObjectInfo info;
+  info.key = key;
+  std::optional<uint64_t> size = response.content_length;
+  if (response.status == 206) {
+    const std::string_view range = response.headers.Get("content-range");
+    const size_t slash = range.find('/');
+    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
+    if (!size) return Malformed("a part without the whole's length");
+  }
+  info.size = size.value_or(0);
+  info.version = response.headers.Get("x-goog-generation");
+  if (!ParseDecimal(info.version)) return Malformed("an object without its generation");
+  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
+  for (const auto& [name, value] : response.headers) {
+    if (!EqualsIgnoreCase(std::string_view(name).substr(0, kMetaPrefix.size()), kMetaPrefix)) {
+      continue;
+    }
+    std::string lower = name.substr(kMetaPrefix.size());
+    std::transform(lower.begin(), lower.end(), lower.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+    info.metadata[lower] = value;
+  }
+  return info;
+}
+
+std::optional<uint32_t> DecodeChecksum(const Headers& headers) {
+  std::string_view rest = headers.Get("x-goog-hash");
+  constexpr std::string_view kName = "crc32c=";
+  while (!rest.empty()) {
+    const size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view item = rest.substr(0, comma);
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+    while (item.starts_with(' ')) item.remove_prefix(1);
+    if (item.starts_with(kName)) return ParseCrc32c(item.substr(kName.size()));
+  }
+  return std::nullopt;
+}
+
+Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
+  const json document = Parse(text);
+  if (!document.is_object()) return Malformed("a list that is no object");
+  ListPage page;
+  page.next_token = Text(document, "nextPageToken");
+  const auto items = document.find("items");
+  if (items == document.end() || items->is_null()) return page;
+  if (!items->is_array()) return Malformed("a list without its items");
+  for (const json& item : *items) {
+    if (!item.is_object()) return Malformed("an entry that is no object");
+    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, InfoOf(item));
+    if (!info.key.starts_with(root)) return Malformed("a list of other keys than were asked for");
+    info.key.erase(0, root.size());
+    if (info.key.starts_with(kPartsFolder)) continue;
+    info.metadata.clear();
+    page.objects.push_back(std::move(info));
+  }
+  return page;
+}
+
+}  // namespace airfreight::gcs

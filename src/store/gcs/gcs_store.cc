@@ -1,0 +1,181 @@
+#include "store/gcs/gcs_store.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/crc32c.h"
+#include "base/random.h"
+#include "base/time.h"
+#include "http/curl_transport.h"
+#include "store/checks.h"
+#include "store/cloud/object_sink.h"
+#include "store/gather_sink.h"
+#include "store/gcs/checked_sink.h"
+#include "store/gcs/decoder.h"
+#include "store/gcs/gcs_upload.h"
+#include "store/gcs/request_builder.h"
+
+namespace airfreight {
+namespace gcs {
+namespace {
+
+// A page of 1,000 names of 1,024 bytes, each escaped as six, has below 7 MiB; five times that is no
+// page.
+constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
+
+uint32_t ChecksumOf(const Body& body) {
+  uint32_t crc = 0;
+  for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);
+  return crc;
+}
+
+}  // namespace
+
+GcsStore::GcsStore(StoreUri uri, GcsOptions options, std::unique_ptr<HttpTransport> transport,
+                   Environment environment, Clock clock)
+    : client_(std::make_shared<GcsClient>(std::move(uri), std::move(options), std::move(transport),
+                                          std::move(environment), std::move(clock))),
+      root_(client_->uri().Root()) {}
+
+Capabilities GcsStore::capabilities() const {
+  Capabilities capabilities;
+  capabilities.max_put_bytes = kMaxObjectBytes;
+  capabilities.parts = true;
+  capabilities.max_part_bytes = kMaxObjectBytes;
+  capabilities.max_parts = kMaxParts;
+  capabilities.max_object_bytes = kMaxObjectBytes;
+  capabilities.encryption_key = true;
+  capabilities.parallel = true;
+  return capabilities;
+}
+
+Result<ObjectInfo> GcsStore::DoPut(std::string_view key, const Body& body,
+                                   const PutOptions& options, const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckWrite(options));
+  if (body.size() > kMaxObjectBytes) {
+    return Fail(ErrorCode::kTooLarge,
+                fmt::format("{} bytes; Google Cloud Storage takes at most {} (5 TiB)", body.size(),
+                            kMaxObjectBytes));
+  }
+  const uint32_t crc32c = options.crc32c ? *options.crc32c : ChecksumOf(body);
+  AIRFREIGHT_ASSIGN_OR_RETURN(const std::string boundary, RandomHex128());
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      ObjectResource written,
+      client_->ExecuteForResource(BuildPut(uri.bucket, uri.FullKey(key), body, options, crc32c,
+                                           boundary, client_->options()),
+                                  key, context));
+  if (written.info.size != body.size() || (written.crc32c && *written.crc32c != crc32c)) {
+    return Fail(ErrorCode::kInternal, "the store confirmed other bytes than it was sent");
+  }
+  written.info.metadata = options.metadata;
+  return std::move(written.info);
+}
+
+Result<ObjectInfo> GcsStore::DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
+                                    const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
+  ObjectSink object(key, options, sink, &DecodeInfo);
+  CheckedSink checked(object, options.if_version);
+  const auto response = client_->Execute(
+      BuildGet(uri.bucket, uri.FullKey(key), options, client_->options()), context, &checked);
+  if (!response) return Fail(response.error());
+  return checked.Finish();
+}
+
+Result<ObjectInfo> GcsStore::DoHead(std::string_view key, const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      ObjectResource found,
+      client_->ExecuteForResource(BuildHead(uri.bucket, uri.FullKey(key), client_->options()), key,
+                                  context));
+  return std::move(found.info);
+}
+
+Status GcsStore::DoRemove(std::string_view key, const Condition& condition,
+                          const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri.prefix));
+  BufferSink answer(kMaxErrorDocument);
+  const auto response = client_->Execute(
+      BuildRemove(uri.bucket, uri.FullKey(key), condition, client_->options()), context, &answer);
+  if (response || response.error().code == ErrorCode::kNotFound) return {};
+  return Fail(response.error());
+}
+
+Result<ListPage> GcsStore::DoList(std::string_view prefix, std::string_view token, int limit,
+                                  const Context& context) {
+  const StoreUri& uri = client_->uri();
+  AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+  const std::string under = uri.prefix.empty() ? std::string() : uri.prefix + "/";
+  BufferSink answer(kMaxListAnswer);
+  const auto response = client_->Execute(
+      BuildList(uri.bucket, under + std::string(prefix), token, limit, client_->options()), context,
+      &answer);
+  if (!response) return Fail(response.error());
+  return DecodeList(AsText(answer.view()), under);
+}
+
+Result<ObjectInfo> GcsStore::Put(std::string_view key, const Body& body, const PutOptions& options,
+                                 const Context& context) {
+  return DoPut(key, body, options, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<ObjectInfo> GcsStore::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                                  const Context& context) {
+  return DoRead(key, options, sink, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<GetResult> GcsStore::Get(std::string_view key, const GetOptions& options,
+                                const Context& context) {
+  GatherSink sink(options);
+  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
+  return GetResult{std::move(info), sink.Take()};
+}
+
+Result<std::unique_ptr<PartUpload>> GcsStore::StartUpload(std::string_view key,
+                                                          const PutOptions& options,
+                                                          const Context& context) {
+  return CheckContext(context)
+      .and_then([&] { return StartGcsUpload(client_, key, options); })
+      .map_error([&](Error error) { return Located(std::move(error), root_, key); });
+}
+
+Result<ObjectInfo> GcsStore::Head(std::string_view key, const Context& context) {
+  return DoHead(key, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Status GcsStore::Remove(std::string_view key, const Condition& condition, const Context& context) {
+  return DoRemove(key, condition, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
+  });
+}
+
+Result<ListPage> GcsStore::List(std::string_view prefix, std::string_view token, int limit,
+                                const Context& context) {
+  return DoList(prefix, token, limit, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, {});
+  });
+}
+
+}  // namespace gcs
+
+Result<std::shared_ptr<ObjectStore>> OpenGcsStore(const StoreUri& uri,
+                                                  const StoreSettings& settings) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(gcs::GcsOptions options, gcs::ParseGcsOptions(settings));
+  auto transport = std::make_unique<CurlTransport>(options.transport);
+  return std::make_shared<gcs::GcsStore>(uri, std::move(options), std::move(transport),
+                                         Environment::OfProcess(), &UnixSecondsNow);
+}
+
+}  // namespace airfreight

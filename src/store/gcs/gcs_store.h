@@ -1,0 +1,75 @@
+#pragma once
+
+/// \file
+/// \brief ObjectStore on Google Cloud Storage, by its JSON API and, for the bytes of objects, its
+/// XML API.
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "airfreight/store.h"
+#include "http/environment.h"
+#include "http/transport.h"
+#include "store/gcs/gcs_client.h"
+#include "store/gcs/options.h"
+#include "store/uri.h"
+
+namespace airfreight {
+namespace gcs {
+
+/// \brief A bucket and a prefix in it.
+///
+/// Each verb is exactly one request, but for the tokens that GcsClient renews. A version is an
+/// object's generation: no two writes share one, whatever their bytes.
+///
+/// Threads: every method may be called from several at once. Ownership: shares its client with the
+/// uploads that it has started; a request's body stays the caller's. Fork, blocking: as GcsClient.
+/// Errors: as GcsClient, with store and key.
+class GcsStore final : public ObjectStore {
+ public:
+  using Clock = GcsClient::Clock;
+
+  GcsStore(StoreUri uri, GcsOptions options, std::unique_ptr<HttpTransport> transport,
+           Environment environment, Clock clock);
+
+  const std::string& root() const override { return root_; }
+  std::string_view scheme() const override { return "gs"; }
+  Capabilities capabilities() const override;
+
+  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
+                         const Context& context) override;
+  Result<GetResult> Get(std::string_view key, const GetOptions& options,
+                        const Context& context) override;
+  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
+                          const Context& context) override;
+  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
+                                                  const Context& context) override;
+  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
+  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
+  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
+                        const Context& context) override;
+
+ private:
+  Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
+                           const Context& context);
+  Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
+                            const Context& context);
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context);
+  Status DoRemove(std::string_view key, const Condition& condition, const Context& context);
+  Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
+                          const Context& context);
+
+  const std::shared_ptr<GcsClient> client_;
+  const std::string root_;
+};
+
+}  // namespace gcs
+
+/// Settings: see `gcs::ParseGcsOptions`. Makes no request and reads no file. Invalid when a setting
+/// is wrong.
+Result<std::shared_ptr<ObjectStore>> OpenGcsStore(const StoreUri& uri,
+                                                  const StoreSettings& settings);
+
+}  // namespace airfreight

@@ -1,0 +1,232 @@
+#include "store/gcs/gcs_upload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/crc32c.h"
+#include "base/random.h"
+#include "store/checks.h"
+#include "store/gcs/request_builder.h"
+
+namespace airfreight::gcs {
+namespace {
+
+/// See PartUpload. The mutex guards the names of what was sent; the rest belongs to the one thread
+/// that completes or aborts.
+class GcsUpload final : public PartUpload {
+ public:
+  GcsUpload(std::shared_ptr<GcsClient> client, std::string_view key, PutOptions options,
+            const std::string& id)
+      : client_(std::move(client)),
+        root_(client_->uri().Root()),
+        key_(key),
+        options_(std::move(options)),
+        id_(id),
+        folder_(client_->uri().FullKey(fmt::format("{}{}/", kPartsFolder, id))) {}
+
+  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                               const Context& context) override {
+    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                              const Context& context) override {
+    return DoComplete(parts, condition, context).map_error([&](Error error) {
+      return Located(std::move(error), root_, key_);
+    });
+  }
+
+  Status Abort(const Context& context) override {
+    return Clear(context).map_error(
+        [&](Error error) { return Located(std::move(error), root_, key_); });
+  }
+
+ private:
+  std::string PartKey(int number) const { return fmt::format("{}{:04}", folder_, number); }
+
+  Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
+                                 const Context& context) {
+    if (number < 1 || number > kMaxParts || body.size() > kMaxObjectBytes) {
+      return Fail(ErrorCode::kTooLarge,
+                  fmt::format("part {} of {} bytes; {} parts of at most {} bytes (5 TiB) become "
+                              "one object",
+                              number, body.size(), kMaxParts, kMaxObjectBytes));
+    }
+    const std::string part_key = PartKey(number);
+    {
+      // Before it is sent: what has no answer may be there all the same.
+      const std::lock_guard lock(mutex_);
+      sent_.insert(part_key);
+    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        const ObjectResource part,
+        client_->ExecuteForResource(BuildPutPart(client_->uri().bucket, part_key, body, crc32c, id_,
+                                                 options_, client_->options()),
+                                    part_key, context));
+    if (part.info.size != body.size() || (part.crc32c && *part.crc32c != crc32c)) {
+      return Fail(ErrorCode::kInternal, "the store confirmed other bytes than the part has");
+    }
+    return UploadedPart{number, offset, body.size(), crc32c, part.info.version};
+  }
+
+  Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
+                                const Context& context) {
+    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
+    uint64_t size = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != size) {
+        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
+      }
+      size += parts[i].size;
+    }
+    std::vector<Component> components;
+    if (parts.size() <= kMaxComposed) {
+      components = ComponentsOf(parts, 0);
+    } else {
+      for (size_t first = 0; first < parts.size(); first += kMaxComposed) {
+        if (groups_.size() <= first / kMaxComposed) {
+          AIRFREIGHT_ASSIGN_OR_RETURN(Component group, JoinGroup(parts, first, context));
+          groups_.push_back(std::move(group));
+        }
+      }
+      components = groups_;
+    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Compose(client_->uri().FullKey(key_), components,
+                                                         options_, condition, context));
+    info.key = key_;
+    info.metadata = options_.metadata;
+    ClearWhereLeft(context);
+    return info;
+  }
+
+  std::vector<Component> ComponentsOf(const std::vector<UploadedPart>& parts, size_t first) const {
+    std::vector<Component> components;
+    for (size_t i = first; i < std::min(first + kMaxComposed, parts.size()); ++i) {
+      components.push_back(
+          {PartKey(parts[i].number), parts[i].tag, parts[i].size, parts[i].crc32c});
+    }
+    return components;
+  }
+
+  Result<Component> JoinGroup(const std::vector<UploadedPart>& parts, size_t first,
+                              const Context& context) {
+    Component group;
+    group.key = fmt::format("{}g{:04}", folder_, first / kMaxComposed);
+    const std::vector<Component> components = ComponentsOf(parts, first);
+    for (const Component& part : components) {
+      group.size += part.size;
+      group.crc32c = Crc32cCombine(group.crc32c, part.crc32c, part.size);
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      sent_.insert(group.key);
+    }
+    PutOptions plain;
+    plain.encryption_key = options_.encryption_key;
+    AIRFREIGHT_ASSIGN_OR_RETURN(const ObjectInfo info,
+                                Compose(group.key, components, plain, Condition::None(), context));
+    group.generation = info.version;
+    return group;
+  }
+
+  // One request; another where it is refused: an earlier one, whose reply was lost, may have done
+  // it (the transport too sends once more what a kept connection has lost).
+  Result<ObjectInfo> Compose(const std::string& full_key, const std::vector<Component>& components,
+                             const PutOptions& put, const Condition& condition,
+                             const Context& context) {
+    uint64_t size = 0;
+    uint32_t crc32c = 0;
+    for (const Component& component : components) {
+      size += component.size;
+      crc32c = Crc32cCombine(crc32c, component.crc32c, component.size);
+    }
+    const std::string& bucket = client_->uri().bucket;
+    auto made = client_->ExecuteForResource(
+        BuildCompose(bucket, full_key, components, put, condition, client_->options()), full_key,
+        context);
+    if (made) {
+      if (made->info.size != size || (made->crc32c && *made->crc32c != crc32c)) {
+        return Fail(ErrorCode::kInternal,
+                    "the store joined the parts to other bytes than they have");
+      }
+      return made->info;
+    }
+    Error error = std::move(made).error();
+    const bool refused =
+        error.code == ErrorCode::kConditionFailed || error.code == ErrorCode::kNotFound;
+    if (!refused) return Fail(std::move(error));
+    // Ours, if it says of itself what only ours does: its name within the folder of this upload, or
+    // metadata, in which Freight's write id is.
+    const auto there = client_->ExecuteForResource(BuildHead(bucket, full_key, client_->options()),
+                                                   full_key, context);
+    const bool own = there && there->info.size == size && there->crc32c == crc32c &&
+                     there->info.metadata == put.metadata &&
+                     (!put.metadata.empty() || full_key.starts_with(folder_));
+    if (!own) return Fail(std::move(error));
+    return there->info;
+  }
+
+  // Servers that pass for Google's (emulators) may not know that the parts are to go. The first one
+  // tells. What fails here is no reason to fail: the object is there.
+  void ClearWhereLeft(const Context& context) {
+    const auto google = client_->IsGoogle();
+    if (!google || *google) return;
+    BufferSink answer(kMaxErrorDocument);
+    const auto first = client_->Execute(
+        BuildRemovePart(client_->uri().bucket, PartKey(1), client_->options()), context, &answer);
+    if (first) (void)Clear(context);
+  }
+
+  Status Clear(const Context& context) {
+    std::set<std::string> names;
+    {
+      const std::lock_guard lock(mutex_);
+      names = sent_;
+    }
+    Status first_failure;
+    for (const std::string& name : names) {
+      BufferSink answer(kMaxErrorDocument);
+      const auto removed = client_->Execute(
+          BuildRemovePart(client_->uri().bucket, name, client_->options()), context, &answer);
+      if (removed || removed.error().code == ErrorCode::kNotFound) {
+        const std::lock_guard lock(mutex_);
+        sent_.erase(name);
+      } else if (first_failure) {
+        first_failure = Fail(removed.error());
+      }
+    }
+    return first_failure;
+  }
+
+  const std::shared_ptr<GcsClient> client_;
+  const std::string root_;
+  const std::string key_;
+  const PutOptions options_;
+  const std::string id_;
+  const std::string folder_;  // In the bucket, with its slash.
+  std::mutex mutex_;
+  std::set<std::string> sent_;     // Objects in the folder that there may be.
+  std::vector<Component> groups_;  // Of 32 parts each, as far as they have been made.
+};
+
+}  // namespace
+
+Result<std::unique_ptr<PartUpload>> StartGcsUpload(std::shared_ptr<GcsClient> client,
+                                                   std::string_view key,
+                                                   const PutOptions& options) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, client->uri().prefix));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckWrite(options));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const std::string id, RandomHex128());
+  return std::make_unique<GcsUpload>(std::move(client), key, options, id);
+}
+
+}  // namespace airfreight::gcs
