@@ -14,6 +14,8 @@ import re
 #: `include/airfreight/coordinate.h`; kMaxLabel in `src/store/s3/endpoint.cc`.
 _MAX_DIRECTORY_BYTES = 2048
 _MIN_BUCKET, _MAX_BUCKET = 3, 255
+#: cloud.google.com/storage/docs/buckets#naming: names with dots up to 222.
+_MAX_GS_BUCKET = 222
 _MIN_CONTAINER, _MAX_CONTAINER = 3, 63
 _MAX_PREFIX_BYTES = 150
 _MAX_REGION = 63
@@ -53,9 +55,12 @@ def store_uri(uri: str) -> str:
     if holds_secret(uri):
         return "must not hold credentials: before the `@` stands the id of an Airflow connection"
     scheme, separator, rest = uri.partition("://")
-    native = kind(uri) in ("s3", "az", "redis", "file")
+    native = kind(uri) in ("s3", "gs", "az", "redis", "file")
     if not separator or not (native or _is_python(scheme)):
-        return "must begin with s3://, az://, redis://, rediss://, file:// or fsspec+<protocol>://"
+        return (
+            "must begin with s3://, gs://, az://, redis://, rediss://, file:// or "
+            "fsspec+<protocol>://"
+        )
     if any(char < " " or char == "\x7f" or "\ud800" <= char <= "\udfff" for char in uri):
         return "must not hold control characters, nor anything that is not UTF-8"
     if "?" in uri or "#" in uri:
@@ -66,7 +71,7 @@ def store_uri(uri: str) -> str:
         return _directory(rest)
     if kind(uri) == "redis":
         return _redis(rest)
-    return _container_and_prefix(rest) if kind(uri) == "az" else _bucket_and_prefix(rest)
+    return _container_and_prefix(rest) if kind(uri) == "az" else _bucket_and_prefix(scheme, rest)
 
 
 def is_directory(uri: str) -> bool:
@@ -134,16 +139,17 @@ def redis_sentinels(text: str) -> str:
     return ""
 
 
-def _bucket_and_prefix(rest: str) -> str:
+def _bucket_and_prefix(scheme: str, rest: str) -> str:
     authority, _, prefix = rest.partition("/")
     connection, at, bucket = authority.rpartition("@")
     if at and not connection:
         return "has an `@` but no connection id before it"
     if not re.fullmatch(r"[A-Za-z0-9._-]+", bucket):
-        return "has no right bucket name after s3://"
-    if not _MIN_BUCKET <= len(bucket) <= _MAX_BUCKET:
-        return f"must name a bucket of {_MIN_BUCKET} to {_MAX_BUCKET} characters"
-    if bucket.endswith("--x-s3"):
+        return f"has no right bucket name after {scheme}://"
+    longest = _MAX_BUCKET if scheme == "s3" else _MAX_GS_BUCKET
+    if not _MIN_BUCKET <= len(bucket) <= longest:
+        return f"must name a bucket of {_MIN_BUCKET} to {longest} characters"
+    if scheme == "s3" and bucket.endswith("--x-s3"):
         return "must not name a directory bucket (S3 Express), which is not supported"
     return _prefix(prefix)
 
@@ -189,6 +195,20 @@ def endpoint_url(url: str) -> str:
     if match is None or (match[1] is not None and not 0 < int(match[1]) < 1 << 16):
         return "must be https:// or http://, a host and perhaps a port and a path"
     return ""
+
+
+def gs_kms_key_name(text: str) -> str:
+    """Checks the name of a key of Cloud KMS."""
+    shape = r"projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+"
+    if text.isascii() and text.isprintable() and " " not in text and re.fullmatch(shape, text):
+        return ""
+    return "must be projects/…/locations/…/keyRings/…/cryptoKeys/…"
+
+
+def gs_user_project(text: str) -> str:
+    """Checks the id of a project, perhaps with its domain, or its number."""
+    right = re.fullmatch(r"[a-z0-9.:-]{1,100}", text)
+    return "" if right else "must be a project's id, as the console has it"
 
 
 def az_account(text: str) -> str:

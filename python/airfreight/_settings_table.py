@@ -18,7 +18,7 @@ _MOST_TTL = 100 * 366 * 24 * 3600
 #: Beyond, servers answer with 503 rather than with more bytes.
 _MOST_CONNECTIONS = 256
 #: The stores with settings of their own, which are named `<kind>_<setting>`.
-_KINDS = ("s3", "az", "redis", "file", "fsspec")
+_KINDS = ("s3", "gs", "az", "redis", "file", "fsspec")
 #: More rows of a preview never fit a reference.
 _MOST_PREVIEW = 100
 #: The core's sizes have 64 bits.
@@ -36,8 +36,8 @@ class Option(NamedTuple):
         description: for `airflow config list`.
         choices: the only values that are right; empty: any.
         minimum, maximum: smallest and largest right number.
-        store: "s3", "az", "redis", "file" or "fsspec" when the option belongs to that kind of
-            store; else "".
+        store: "s3", "gs", "az", "redis", "file" or "fsspec" when the option belongs to that kind
+            of store; else "".
     """
 
     name: str
@@ -86,7 +86,7 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         "file://{AIRFLOW_HOME}/airfreight",
         "s3://bucket/xcom",
-        "Where values go: s3://bucket/prefix, az://container/prefix or "
+        "Where values go: s3://bucket/prefix, gs://bucket/prefix, az://container/prefix or "
         "redis://host:port/db/prefix (rediss:// for TLS), each with conn_id@ after the // where an "
         "Airflow connection has the credentials, or file:///directory. The default, a directory, "
         "serves one machine only and is refused under Celery, Kubernetes and other distributed "
@@ -506,6 +506,68 @@ OPTIONS: tuple[Option, ...] = (
         "Whether uploads carry a CRC-32C that the store checks: until it refuses one (auto), "
         "always, or never.",
         choices=("auto", "always", "never"),
+    ),
+    _option(
+        "gs_endpoint_url",
+        "string",
+        None,
+        "http://127.0.0.1:4443",
+        "URL of the server of gs:// stores. Default: STORAGE_EMULATOR_HOST, else Google's own.",
+    ),
+    _option(
+        "gs_anonymous",
+        "boolean",
+        "False",
+        "True",
+        "Whether gs:// stores send no token: for emulators and public buckets.",
+    ),
+    _option(
+        "gs_key_path",
+        "string",
+        None,
+        "/run/secrets/airflow.json",
+        "File of a service account's key. Default: GOOGLE_APPLICATION_CREDENTIALS, what gcloud "
+        "has left, the metadata server.",
+    ),
+    _option(
+        "gs_kms_key_name",
+        "string",
+        None,
+        "projects/p/locations/eu/keyRings/airflow/cryptoKeys/xcom",
+        "Cloud KMS key that new objects are encrypted under. Default: as the bucket has it.",
+    ),
+    _option(
+        "gs_user_project",
+        "string",
+        None,
+        "my-project",
+        "Project that pays for requests to a bucket where the requester pays.",
+    ),
+    _option(
+        "gs_ca_bundle",
+        "string",
+        None,
+        "/etc/ssl/certs/company-ca.pem",
+        "As s3_ca_bundle, for gs:// stores.",
+    ),
+    _option("gs_verify", "boolean", "True", "True", "As s3_verify, for gs:// stores."),
+    _option(
+        "gs_connect_timeout",
+        "number",
+        "10",
+        "10",
+        "As s3_connect_timeout, for gs:// stores.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
+    ),
+    _option(
+        "gs_idle_timeout",
+        "number",
+        "60",
+        "60",
+        "As s3_idle_timeout, for gs:// stores.",
+        minimum=_LEAST_SECONDS,
+        maximum=_MOST_SECONDS,
     ),
     _option(
         "redis_ttl",

@@ -33,6 +33,9 @@ _STORES = ("store", "read_also")
 _TEXTS = {
     "s3_endpoint_url": _checks.endpoint_url,
     "s3_region": _checks.region,
+    "gs_endpoint_url": _checks.endpoint_url,
+    "gs_kms_key_name": _checks.gs_kms_key_name,
+    "gs_user_project": _checks.gs_user_project,
     "redis_sentinels": _checks.redis_sentinels,
     "az_endpoint_url": _checks.endpoint_url,
     "az_account": _checks.az_account,

@@ -128,13 +128,15 @@ def test_the_documented_defaults_are_what_the_core_is_given(
     def freight(stores: Any, **_: Any) -> None:
         given.update((uri.partition(":")[0], settings) for _, uri, settings in stores)
 
-    box.set(read_also="s3://bucket/x az://container/x redis://host/0", file_fsync=None)
+    box.set(
+        read_also="s3://bucket/x gs://bucket/x az://container/x redis://host/0", file_fsync=None
+    )
     monkeypatch.setattr(runtime, "_load", lambda: SimpleNamespace(Freight=freight))
     runtime.freight()
     for option in OPTIONS:
         if option.store and option.default is not None:
             assert given[option.store].pop(option.setting) == option.default
-    assert given == {"file": {}, "s3": {}, "az": {}, "redis": {}}
+    assert given == {"file": {}, "s3": {}, "gs": {}, "az": {}, "redis": {}}
 
 
 def test_the_core_takes_every_store_setting(box: Box) -> None:

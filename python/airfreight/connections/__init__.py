@@ -30,7 +30,7 @@ __all__ = [
 #: Stores that need nobody's credentials: an `@` in their URIs is a letter as any other.
 _WITHOUT = ("file", "memory")
 #: The module of this package that reads the connections of a kind of store; of all others `python`.
-_MODULES = {"s3": "aws", "az": "azure", "redis": "redis"}
+_MODULES = {"s3": "aws", "gs": "google", "az": "azure", "redis": "redis"}
 
 
 def split(uri: str) -> tuple[str, str]:
