@@ -56,6 +56,8 @@ _FIRST_OBJECTS = frozenset(
 )
 #: Members of a spec that version 1 does not know.
 _LATER_MEMBERS = frozenset(("documents", "freq", "freqs", "schema", "ticks"))
+#: Numbers that stay in a core's cache while their nulls are filled.
+_FILLED_AT_ONCE = 32 << 10
 
 #: Bytes of labels or categories from which on they are compressed.
 WORTH_COMPRESSING = 4096
@@ -255,12 +257,12 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         else:
             name = spec["dtype"].removeprefix("period[").removesuffix("]")
             dtype = of_period(pd.PeriodDtype, name)
-        ordinals = chunks.fill_null(_NO_TIME)
-        return pd.arrays.PeriodArray(_numpy_from(ordinals, np.dtype("i8")), dtype=dtype)
+        ordinals = _numpy_from(chunks, np.dtype("i8"), _NO_TIME)
+        return pd.arrays.PeriodArray(ordinals, dtype=dtype)
     if kind == "categorical":
         from airfreight.values._labels import unpack_index
 
-        codes = _numpy_from(chunks.fill_null(-1), np.dtype(str(chunks.type)))
+        codes = _numpy_from(chunks, np.dtype(str(chunks.type)), -1)
         categories = unpack_index(spec["categories"], None)
         dtype = pd.CategoricalDtype(categories, ordered=spec["ordered"])
         return pd.Categorical.from_codes(codes, dtype=dtype)
@@ -268,9 +270,9 @@ def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
         return _string_from(chunks, spec)
     if kind == "masked":
         dtype = pd.api.types.pandas_dtype(spec["dtype"])
-        mask = _numpy_from(chunks.is_null(), np.dtype("bool"))
+        mask = np.concatenate([_valid(chunk) for chunk in chunks.chunks] or [[]]) == 0
         filler = False if spec["dtype"] == "boolean" else 0
-        data = _numpy_from(chunks.fill_null(filler), dtype.numpy_dtype)
+        data = _numpy_from(chunks, dtype.numpy_dtype, filler)
         return dtype.construct_array_type()(data, mask)
     if kind == "interval":
         left, right = (from_arrow(_field(chunks, end), spec["ends"]) for end in ("left", "right"))
@@ -315,7 +317,7 @@ def from_batches(
             if spec["kind"] == "numpy" and stop - start < rows:
                 if arrays[position] is None:
                     arrays[position] = np.empty(rows, np.dtype(spec["dtype"]))
-                arrays[position][start:stop] = column.to_numpy(zero_copy_only=False)
+                _put(arrays[position][start:stop], column)
             else:
                 others[position] += getattr(column, "chunks", [column])
                 kinds[position] = column.type
@@ -399,43 +401,95 @@ def _raw_from(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
 def _times_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
     if not pa.types.is_integer(chunks.type):
         return _numpy_from(chunks, dtype)
-    return _numpy_from(chunks.fill_null(_NO_TIME), np.dtype("i8")).view(dtype)
+    return _numpy_from(chunks, np.dtype("i8"), _NO_TIME).view(dtype)
 
 
-def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any]) -> Any:
-    if chunks.num_chunks == 1 and (lent := _lent(chunks.chunk(0), dtype)) is not None:
+def _numpy_from(chunks: pa.ChunkedArray, dtype: np.dtype[Any], missing: Any = None) -> Any:
+    """`missing` is what nulls become; None: NaN or NaT, and integers have none."""
+    if chunks.num_chunks == 1 and (lent := _lent(chunks.chunk(0), dtype, missing)) is not None:
         return lent
     # Chunk by chunk into memory that is pandas' own: Arrow lends its arrays read-only, and joining
     # them first would be a copy more. (Seconds come back as milliseconds: Parquet has no seconds.)
     array: Any = np.empty(len(chunks), dtype=dtype)
     start = 0
     for chunk in chunks.chunks:
-        array[start : start + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        _put(array[start : start + len(chunk)], chunk, missing)
         start += len(chunk)
     return array
 
 
-def _lent(chunk: pa.Array, dtype: np.dtype[Any]) -> Any:
+def _lent(chunk: pa.Array, dtype: np.dtype[Any], missing: Any) -> Any:
     """The numbers of an array that was just decoded, in Arrow's own memory, which it then has.
 
     None where they have to be copied: others may see that memory (it is a part of a larger one, as
     of a file that is not compressed), or it holds something else.
+    """
+    array = _view(chunk, dtype, missing)
+    if array is None or not array.flags.writeable or chunk.buffers()[1].parent is not None:
+        return None
+    if chunk.null_count:
+        _fill(array, array, _valid(chunk), missing)
+    return array
+
+
+def _view(chunk: pa.Array, dtype: np.dtype[Any], missing: Any) -> Any:
+    """The numbers of an array in Arrow's memory, whatever lies there for its nulls.
+
+    None where there is something else than such numbers, or no number for a null.
     """
     kind = chunk.type
     if pa.types.is_timestamp(kind):
         kind = pa.timestamp(kind.unit)  # Zones are not numpy's.
     if dtype.kind not in "iufmM" or not dtype.isnative or pa.from_numpy_dtype(dtype) != kind:
         return None
-    if not len(chunk) or (chunk.null_count and dtype.kind in "iu"):
+    if not len(chunk) or (chunk.null_count and dtype.kind in "iu" and missing is None):
         return None
     buffer = chunk.buffers()[1]
-    if buffer is None or not buffer.is_mutable or buffer.parent is not None:
+    if buffer is None:
         return None
-    array = np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
-    if chunk.null_count:
-        missing: Any = np.array("NaT", dtype) if dtype.kind in "mM" else np.nan
-        array[chunk.is_null().to_numpy(zero_copy_only=False)] = missing
-    return array
+    return np.frombuffer(buffer, dtype, len(chunk), chunk.offset * dtype.itemsize)
+
+
+def _put(out: Any, chunk: pa.Array, missing: Any = None) -> None:
+    """Copies the numbers of an array to where they belong. `missing`: as `_numpy_from` has it."""
+    values = _view(chunk, out.dtype, missing)
+    if values is None:
+        if missing is not None:
+            chunk = chunk.fill_null(missing)
+        out[:] = chunk.to_numpy(zero_copy_only=False)
+    elif chunk.null_count:
+        _fill(out, values, _valid(chunk), missing)
+    else:
+        out[:] = values
+
+
+def _valid(chunk: pa.Array) -> Any:
+    """One for each number of an array, zero for each null (a tenth of the time of `is_null`)."""
+    bitmap = chunk.buffers()[0]
+    if bitmap is None:
+        return np.ones(len(chunk), "u1")
+    first = chunk.offset // 8
+    skipped = chunk.offset % 8
+    raw = np.frombuffer(bitmap, "u1", (skipped + len(chunk) + 7) // 8, first)
+    return np.unpackbits(raw, count=skipped + len(chunk), bitorder="little")[skipped:]
+
+
+def _fill(out: Any, values: Any, valid: Any, missing: Any) -> None:
+    """The values that are valid, else `missing`, in an array that may be the same.
+
+    By arithmetic on their bits, which has no branch: where every other cell is null that takes a
+    fifth of the time of an assignment to those.
+    """
+    if missing is None:
+        missing = np.array("NaT", out.dtype) if out.dtype.kind in "mM" else np.nan
+    bits = np.dtype(f"u{out.dtype.itemsize}")
+    filler = np.array(missing, out.dtype).view(bits)[()]
+    numbers, cells = values.view(bits), out.view(bits)
+    for start in range(0, len(out), _FILLED_AT_ONCE):
+        part = slice(start, start + _FILLED_AT_ONCE)
+        np.multiply(numbers[part], valid[part], out=cells[part])
+        if filler:
+            cells[part] |= np.multiply(valid[part] ^ 1, filler, dtype=bits)
 
 
 def _field(chunks: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
