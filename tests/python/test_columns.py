@@ -1,4 +1,4 @@
-"""Numbers with nulls out of Arrow's memory: as pyarrow itself converts them, cell by cell."""
+"""Numbers with nulls into Arrow's memory and out of it: as pyarrow itself converts them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import itertools
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
-from airfreight.values import _columns
+from airfreight.values import DEFAULTS, _columns
 
 ROWS = 3 * _columns._FILLED_AT_ONCE + 5
 
@@ -87,3 +88,46 @@ def test_a_mask_is_of_the_cells_that_are_there() -> None:
     empty = _columns.from_arrow(pa.chunked_array([], pa.int64()), spec)
     assert len(empty) == 0
     assert empty._mask.dtype == bool
+
+
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.97, 1.0])
+@pytest.mark.parametrize("name", ["f2", "f4", "f8", *(name for name in TYPES if name[0] in "mM")])
+def test_the_array_of_numbers_is_the_one_that_pyarrow_makes(name: str, share: float) -> None:
+    dtype, values, nulls = numbers(name, share)
+    missing = np.array("NaT" if dtype.kind in "mM" else "NaN", dtype)
+    values = np.where(nulls, missing, values).astype(dtype)
+    grid = np.empty((len(values), 3), dtype)  # Of which a column is not contiguous.
+    grid[:, 1] = values
+    locked = values.copy()
+    locked.flags.writeable = False
+    for same in (values, grid[:, 1], locked):
+        column = _columns.make_column(pd.Series(same, copy=False), DEFAULTS)
+        for start, stop in ((0, ROWS), (3, ROWS - 1), (5, 5)):
+            array = _columns.to_arrow(column, start, stop)
+            array.validate(full=True)
+            expected = pa.array(values[start:stop], type=column.type, from_pandas=True)
+            assert array.null_count == expected.null_count
+            assert array.is_null().equals(expected.is_null())
+            assert bits(array.drop_null().to_numpy()) == bits(expected.drop_null().to_numpy())
+
+
+@pytest.mark.parametrize(
+    "series",
+    [
+        pd.Series([1, None, 3, None, 2**62], dtype="Int64"),
+        pd.Series([1, 2, 255], dtype="UInt8"),
+        pd.Series(pd.Categorical(["b", None, "a", "b"])),
+        pd.Series(pd.to_datetime(["2026-01-01", None]).tz_localize("Europe/Berlin")),
+        pd.Series(pd.PeriodIndex(["2026-01", None], freq="M")),
+    ],
+    ids=["Int64", "UInt8", "category", "zoned", "period"],
+)
+def test_nulls_of_other_dtypes_are_nulls_of_the_array(series: pd.Series) -> None:
+    column = _columns.make_column(series, DEFAULTS)
+    array = _columns.to_arrow(column, 0, len(series))
+    array.validate(full=True)
+    assert array.type == column.type
+    assert array.is_null().to_pylist() == series.isna().tolist()
+    chunks = pa.chunked_array([array.slice(1), array])
+    back = pd.Series(_columns.from_arrow(chunks, column.spec))
+    pd.testing.assert_series_equal(back, pd.concat([series[1:], series], ignore_index=True))

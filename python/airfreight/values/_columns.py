@@ -217,11 +217,15 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
     if kind == "sparse":
         spec, kind, values = spec["values"], spec["values"]["kind"], values.to_dense()
     if kind == "numpy":
+        if (nulls := _nulls(values, column.type)) is not None:
+            return _of_numbers(values, column.type, nulls)
         return pa.array(values, type=column.type, from_pandas=True)
     if kind in ("zoned", "period", "ticks"):
-        return pa.array(values, type=pa.int64(), mask=values == _NO_TIME).cast(column.type)
+        return _of_numbers(values, pa.int64(), values == _NO_TIME).cast(column.type)
     if kind == "categorical":
-        return pa.array(values, type=column.type, mask=values < 0)
+        return _of_numbers(values, column.type, values < 0)
+    if kind == "masked" and isinstance(values, pd.arrays.IntegerArray):
+        return _of_numbers(values._data, column.type, values._mask)
     if kind == "object":
         return _objects.to_arrow(values, column.type, spec)
     if kind == "complex":
@@ -234,6 +238,26 @@ def to_arrow(column: Column, start: int, stop: int) -> pa.Array:
         return pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([], column.type)
     array = pa.array(values, type=column.type)
     return array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+
+
+def _nulls(values: Any, kind: pa.DataType) -> Any:
+    """Which of some numbers are none; None where pyarrow has to look, and perhaps to convert."""
+    dtype = values.dtype
+    if dtype.kind not in "fmM" or dtype.itemsize < 4 or pa.from_numpy_dtype(dtype) != kind:
+        return None
+    return np.isnan(values) if dtype.kind == "f" else np.isnat(values)
+
+
+def _of_numbers(values: Any, kind: pa.DataType, nulls: Any) -> pa.Array:
+    """The array of numbers that it is to hold as they are, in their own memory.
+
+    As pyarrow makes it, which looks at them one by one and takes four times as long.
+    """
+    values = np.ascontiguousarray(values)
+    count = int(np.count_nonzero(nulls))
+    bitmap = pa.py_buffer(np.packbits(~nulls, bitorder="little")) if count else None
+    raw = pa.py_buffer(values.view(f"i{values.dtype.itemsize}"))
+    return pa.Array.from_buffers(kind, len(values), [bitmap, raw], count)
 
 
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> Any:
