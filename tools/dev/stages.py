@@ -25,6 +25,10 @@ _SUMMARY = re.compile(
 )
 
 
+# More of them beside each other take no less time, and more memory.
+_MOST_COMPILING = 2
+
+
 @dataclass(frozen=True)
 class Stage:
     """One stage of a verb.
@@ -184,8 +188,10 @@ def _next(waiting: Sequence[Stage], running: Sequence[Stage]) -> Stage | None:
     if not ready:
         # Those that want to be alone come when all others are through.
         return waiting[0] if waiting and not running else None
-    compiling = any(stage.compiles for stage in running)
-    fitting = [stage for stage in ready if stage.compiles != compiling]
+    compiling = sum(stage.compiles for stage in running)
+    fitting = [stage for stage in ready if stage.compiles != bool(compiling)]
+    if not fitting and compiling >= _MOST_COMPILING:
+        return None
     return (fitting or ready)[0]
 
 

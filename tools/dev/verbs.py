@@ -119,29 +119,31 @@ def test(arguments: argparse.Namespace) -> int:
     with_wheel = (*base, "wheel")
     stages.stage("setup", installing.tools)
     stages.stage("servers", _server_tests, after=("setup",), compiles=True)
-    stages.stage("lint", _lint, after=("setup",))
+    # Nearly everything waits for the wheel.
     stages.stage("wheel", _wheel, after=("setup",), compiles=True)
+    stages.stage("lint", _lint, after=("setup",))
     stages.stage("clang-tidy", lint.tidy, after=("setup",), compiles=True)
     stages.stage("core-asan", partial(_sanitized, "asan"), after=base, compiles=True)
     stages.stage("core-tsan", partial(_sanitized, "tsan"), after=base, compiles=True)
     stages.stage("core", lambda: _ctest("debug", second_server=True), after=base, compiles=True)
-    for version in AIRFLOW_FULL:
-        stages.stage(f"python-{version}", partial(_python_tests, version), after=with_wheel)
-    stages.stage("bindings", _bindings, after=("wheel", "core"), compiles=True)
-    stages.stage("debootstrap", _debootstrap, after=with_wheel)
-    # One Airflow at a time: it wants memory, and some of its ports are the same for all.
+    # The longest row. One Airflow at a time: it wants memory, and some of its ports are the same
+    # for all.
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
         work = partial(_airflow_tests, version)
         stages.stage(f"airflow-{version}", work, after=with_wheel, group="airflow")
     celery = partial(_airflow_tests, "3.3.2", celery=True)
     stages.stage("airflow-celery", celery, after=with_wheel, group="airflow")
+    for version in AIRFLOW_FULL:
+        stages.stage(f"python-{version}", partial(_python_tests, version), after=with_wheel)
+    forked = (*with_wheel, "core-asan", "core-tsan")
+    stages.stage("fork", partial(_fork, 8), after=forked, group="asan")
+    stages.stage("bindings", _bindings, after=("wheel", "core"), compiles=True)
+    stages.stage("debootstrap", _debootstrap, after=with_wheel)
     stages.stage("matrix", matrix.check, after=with_wheel)
     stages.stage("access", _access_tests, after=with_wheel)
     stages.stage("chaos", partial(_chaos, 1000, seed=1), after=with_wheel)
     # A dozen targets: within the minute that the stage may take.
     stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",), group="asan")
-    forked = (*with_wheel, "core-asan", "core-tsan")
-    stages.stage("fork", partial(_fork, 8), after=forked, group="asan")
     # It measures memory.
     stages.stage("limits", partial(_limits, "debug"), after=("core",), alone=True)
     return stages.run()
