@@ -84,6 +84,20 @@ def test_time_to_live_is_the_settings(redis: Box, server: Redis) -> None:
     assert 0 < int(answer.strip().removeprefix(":")) <= 600
 
 
+def test_time_to_live_is_the_retention_of_the_rule_over_the_settings(
+    redis: Box, server: Redis
+) -> None:
+    redis.set(
+        store=server.uri.replace("://", "://my_redis@"),
+        redis_ttl=600,
+        policy='[[rules]]\nretention = "1h"',
+    )
+    fields = redis.fields(redis.push(b"x" * 40_000, task_id="kept"))
+    assert "expires" in fields
+    answer = server.command("TTL", fields["uri"].partition("/0/")[2])
+    assert 600 < int(answer.strip().removeprefix(":")) <= 3600
+
+
 def test_a_full_server_says_so_before_a_large_value_is_sent(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
