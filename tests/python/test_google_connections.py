@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from airfreight import runtime
 from airfreight.connections import google
 from airfreight.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.python.conftest import Box
 
     from airfreight import connections
 
@@ -215,3 +218,20 @@ def test_what_the_core_does_not_know_is_borrowed_of_where_it_was_found(library: 
     assert lent is not None
     assert lent.settings == {"access_token": "ya29-1", "key_path": ""}
     assert library.asked == [("default",), ("load_credentials_from_file", "/federation.json")]
+
+
+def test_a_federated_key_of_the_settings_is_lent_a_token(
+    box: Box, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the core's refusal to a store that has the token, without a request in between."""
+    path = tmp_path / "federation.json"
+    path.write_text(json.dumps(FEDERATED))
+    monkeypatch.setenv("NO_GCE_CHECK", "true")
+    # Nobody listens there: the second error tells that it was tried with the token.
+    box.set(store="gs://bucket/xcom", gs_key_path=path, gs_endpoint_url="http://127.0.0.1:1")
+    box.set(timeout=0.1, max_attempts=1)
+    with pytest.raises(Exception, match=r"127\.0\.0\.1") as raised:
+        box.push(b"x")
+    assert "external_account" not in str(raised.value)
+    assert library.asked == [("load_credentials_from_file", str(path))]
+    runtime.forget()
