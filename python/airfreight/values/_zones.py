@@ -19,13 +19,6 @@ from airfreight.values._content import (
 from airfreight.values._unsupported import Unsupported
 
 _MICROSECOND = datetime.timedelta(microseconds=1)
-#: Zones of dateutil that are the same elsewhere: not those of a machine or of a rule of their own.
-_DATEUTIL = frozenset(
-    (
-        *("dateutil.tz.tz.tzfile", "dateutil.zoneinfo.tzfile"),
-        *("dateutil.tz.tz.tzoffset", "dateutil.tz.tz.tzutc"),
-    )
-)
 
 
 def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
@@ -47,7 +40,8 @@ def pack_zone(zone: datetime.tzinfo | None, owner: type) -> Any:
         return ["iana", zone.key]
     if name.startswith("pytz.") and (packed := _pack_pytz(zone)) is not None:
         return packed
-    if name in _DATEUTIL and (packed := _pack_dateutil(zone)) is not None:
+    # (Its releases have them in different modules.)
+    if name.startswith("dateutil.") and (packed := _pack_dateutil(zone)) is not None:
         return packed
     if name == "pendulum.tz.timezone.Timezone":
         packed = ["pendulum", getattr(zone, "key", None) or getattr(zone, "name", None)]
@@ -81,7 +75,10 @@ def _pack_pytz(zone: Any) -> list[Any] | None:
 
 
 def _pack_dateutil(zone: Any) -> list[Any] | None:
-    """The name by which dateutil finds a zone; its tables have the path that it was found at."""
+    """The name by which dateutil finds a zone; its tables have the path that it was found at.
+
+    None of those of a machine, or of a rule of their own.
+    """
     with loading:
         tz = import_module("dateutil.tz")
     kind = type(zone)
@@ -94,7 +91,7 @@ def _pack_dateutil(zone: Any) -> list[Any] | None:
     path = getattr(zone, "_filename", None)
     if type(path) is not str:
         return None
-    for folder in tz.TZPATHS:
+    for folder in (*getattr(tz, "TZPATHS", ()), *zoneinfo.TZPATH):
         path = path.removeprefix(f"{folder}/")
     try:
         found = _find_dateutil(path)
