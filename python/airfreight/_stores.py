@@ -163,6 +163,10 @@ def _of_alias(old: str, new: str, places: Sequence[str]) -> str:
 
 
 def _place(uri: str) -> str:
+    """A place as references spell it."""
+    _, separator, rest = uri.partition("://")
+    if separator and _checks.kind(uri) == "az":  # Whose schemes have other spellings.
+        uri = f"az://{rest}"
     return uri.rstrip("/")
 
 

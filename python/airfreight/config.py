@@ -219,7 +219,12 @@ def _parse(
         # Without `loading`: the first time is while Airflow is imported, see there.
         from airfreight import _stores, rules
 
-        policy, wrong_rules = rules.read(values)
+        try:
+            policy, wrong_rules = rules.read(values)
+        except ImportError as error:  # Of the extension, which reads the policy.
+            wrong_rules = [
+                f"[{SECTION}] policy can't be read: airfreight's extension does not load ({error})"
+            ]
         problems += wrong_rules
         if policy is not None:
             of_stores = _stores.problems(
@@ -357,7 +362,10 @@ def _unknown(name: str) -> str:
 
 
 def _nearest(name: str) -> str:
-    from airfreight import _policy
+    try:
+        from airfreight import _policy
+    except ImportError:  # A broken installation is told by whoever needs more of it than a hint.
+        return ""
 
     # (Of a variable of the environment, whose name may be no text.)
     found = _policy.nearest(name.encode(errors="replace").decode(), list(BY_NAME))

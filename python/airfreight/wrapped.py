@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: Sequences that Airflow maps no task over.
 _TEXTS = (str, bytes, bytearray)
 _NAME = "airfreight.options"
+#: What a DAG may only make less of, with the words for more and less.
+_ONLY_LESS = {"retention": ("longer", "shorten"), "max_size": ("more", "lower")}
 
 
 class WithOptions:
@@ -90,6 +92,10 @@ class _Mapping(WithOptions, Mapping[Any, Any]):
 
     __slots__ = ()
 
+    def get(self, key: Any, default: Any = None) -> Any:
+        """As the value's own: that of Mapping would have a defaultdict make what is not there."""
+        return self.value.get(key, default)
+
     def items(self) -> ItemsView[Any, Any]:
         """The items; each value with the options, for what `multiple_outputs` pushes of it."""
         return {key: _wrap(value, self.said) for key, value in self.value.items()}.items()
@@ -134,7 +140,7 @@ def options(
         retention: how long it is kept: "36h", "7d" or a timedelta of whole seconds. Only a shorter
             time than the policy says.
         threshold: bytes that stay in the row: 65536 or "64KiB".
-        max_size: the most bytes that are pushed, as `threshold`.
+        max_size: the most bytes that are pushed, as `threshold`. Only fewer than the policy says.
         describe: what the row tells: "full", "schema" or "size".
         digest: "crc32c" or "sha256".
         outage: "fail".
@@ -215,10 +221,16 @@ def apply(decided: Decision, said: Mapping[str, str]) -> Decision:
             continue
         if name not in decided.may_change:
             raise InvalidError(_refusal(name, value, decided))
-        if name == "retention" and before and (value == 0 or value > before):
+        # (0 is no limit, of both.)
+        if name in _ONLY_LESS and before and (value == 0 or value > before):
+            more, less = _ONLY_LESS[name]
+            asked = decision.shown(name, value)
+            if name == "max_size" and value == 0:
+                asked += " (no limit)"
             raise InvalidError(
-                f"{_NAME}: retention = {decision.duration(value)} is longer than the "
-                f"{decision.duration(before)} of {decided.origin(name)}; a DAG may only shorten it"
+                f"{_NAME}: {name} = {asked} is {more} than the "
+                f"{decision.shown(name, before)} of {decided.origin(name)}; a DAG may only "
+                f"{less} it"
             )
         changed[name] = value
     return replace(decided, changed=frozenset(changed), **changed)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import json
 import pickle
@@ -48,6 +49,12 @@ may_change = ["describe", "threshold", "max_size"]
 name = "closed"
 dag = "vault"
 may_change = []
+
+[[rules]]
+name = "cap"
+dag = "cap"
+max_size = 1000
+may_change = ["max_size"]
 """
 
 
@@ -287,6 +294,16 @@ def test_options_inside_a_value_are_refused_where_nothing_is_written(
         push({"a": airfreight.options([1], format="arrow")}, threshold="-1")
 
 
+def test_what_is_asked_of_a_defaultdict_is_not_put_into_it() -> None:
+    value = collections.defaultdict(list, {"a": [1]})
+    wrapped = airfreight.options(value, format="arrow")
+    assert wrapped.get("b") is None
+    assert wrapped.get("b", 5) == 5
+    assert wrapped.get("a") == [1]
+    assert "b" not in wrapped
+    assert value == {"a": [1]}
+
+
 # --- What a rule lets a task say ------------------------------------------------------------------
 
 
@@ -298,6 +315,7 @@ def test_options_inside_a_value_are_refused_where_nothing_is_written(
         ("hr", {"retention": "7d", "store": "default"}),  # As it is anyway.
         ("lab", {"describe": "size", "threshold": "1KiB", "max_size": 5}),
         ("vault", {"format": "parquet"}),
+        ("cap", {"max_size": 999}),
     ],
 )
 def test_what_a_rule_allows_is_taken(
@@ -318,6 +336,15 @@ def test_what_a_rule_allows_is_taken(
             ),
         ),
         ("hr", {"retention": "forever"}, "retention = forever is longer than the 7d of rule"),
+        (
+            "cap",
+            {"max_size": 2000},
+            (
+                "max_size = 2000 is more than the 1000 of rule 'cap', line 22 of {policy}; a DAG "
+                "may only lower it"
+            ),
+        ),
+        ("cap", {"max_size": 0}, "max_size = 0 (no limit) is more than the 1000 of rule 'cap'"),
         (
             "hr",
             {"threshold": 5},

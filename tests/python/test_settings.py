@@ -430,6 +430,19 @@ def test_a_near_miss_is_answered_with_the_right_name(
     assert not any("VERSITYGW" in message for message in said)
 
 
+def test_an_extension_that_does_not_load_is_a_problem_of_the_policy_and_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setitem(sys.modules, "airfreight._policy", None)
+    monkeypatch.delattr(airfreight, "_policy", raising=False)
+    monkeypatch.setenv("AIRFREIGHT_THRESHOLD", "1")  # Whose right name only the extension knows.
+    with caplog.at_level("WARNING", logger="airfreight"):
+        config.check()
+    texts = {"store": "s3://bucket/x", "policy": "[[rules]]\nformat = 'arrow'"}
+    with pytest.raises(airfreight.ConfigError, match=r"policy can't be read: .*_policy"):
+        config.parse(texts, executor="LocalExecutor", home="/h")
+
+
 def test_the_check_at_import_raises_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -207,6 +207,9 @@ def test_right_stores_are_right() -> None:
         },
         [("s3://old/xcom/", "s3://bucket"), ("file:///old", "file:///srv/xcom")],
     )
+    azure: dict[str, Any] = {"az": ("abfs://conn@box/xcom", {})}
+    for new in ("az://box/xcom", "abfss://box/xcom/", "wasbs://box"):
+        assert not wrong(azure, [("wasb://old/xcom", new)])
     assert not wrong({"disk": ("file:///srv/xcom", {})}, executor="LocalExecutor")
     assert not wrong({"disk": ("file:///srv/xcom", {})}, shared=True)
 
@@ -219,6 +222,8 @@ def test_right_stores_are_right() -> None:
         (("s3://old/xcom", "s3://nowhere/xcom"), "the stores are s3://bucket/xcom"),
         (("s3://old/xcom", "s3://bucket/xcom/more"), "leads to where no store lies"),
         (("s3://bucket/xcom/", "s3://bucket/xcom"), "leads to itself"),
+        (("abfs://box/xcom", "az://box/xcom"), "leads to itself"),
+        (("abfs://conn@box/xcom", "s3://bucket"), "Right is 'az://box/xcom'"),
     ],
 )
 def test_a_wrong_alias_is_an_error_that_names_it(alias: tuple[str, str], said: str) -> None:
