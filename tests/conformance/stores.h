@@ -46,9 +46,9 @@ std::string NameOf(const testing::TestParamInfo<Registration>& info);
 /// `tests/servers` sets them. Without the first the tests fail, unless AIRFREIGHT_TEST_SKIP_S3=1
 /// says that this is meant. Redis: AIRFREIGHT_TEST_REDIS and, over TLS, AIRFREIGHT_TEST_REDISS,
 /// each with _USER, _PASSWORD and _CA after it; or AIRFREIGHT_TEST_SKIP_REDIS=1. The gs
-/// registration reads AIRFREIGHT_TEST_GS, …_ENDPOINT and …_LACKS as S3's does, and needs no keys; or
-/// AIRFREIGHT_TEST_SKIP_GS=1. The az registration reads AIRFREIGHT_TEST_AZ, …_ENDPOINT and …_LACKS as S3's does,
-/// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY; or AIRFREIGHT_TEST_SKIP_AZ=1.
+/// registration reads AIRFREIGHT_TEST_GS, …_ENDPOINT and …_LACKS as S3's does, and needs no keys;
+/// or AIRFREIGHT_TEST_SKIP_GS=1. The az registration reads AIRFREIGHT_TEST_AZ, …_ENDPOINT and
+/// …_LACKS as S3's does, AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY; or AIRFREIGHT_TEST_SKIP_AZ=1.
 class StoreTest : public testing::TestWithParam<Registration> {
  protected:
   void SetUp() override;
