@@ -164,8 +164,8 @@ def _container_and_prefix(rest: str) -> str:
             "has an Airflow connection before the `@`, and not the container as in Hadoop's "
             f"spelling: az://{connection}/prefix with az_account = {container.partition('.')[0]}"
         )
-    if not re.fullmatch(r"[a-z0-9-]+", container):
-        return "has no right container name: small letters, digits and hyphens"
+    if not re.fullmatch(r"[a-z0-9]+(?:-[a-z0-9]+)*", container):
+        return "has no right container name: small letters, digits and single hyphens between them"
     if not _MIN_CONTAINER <= len(container) <= _MAX_CONTAINER:
         return f"must name a container of {_MIN_CONTAINER} to {_MAX_CONTAINER} characters"
     return _prefix(prefix)

@@ -66,10 +66,13 @@ bool IsNameByte(char c) {
          c == '_' || c == '.';
 }
 
+// learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata#container-names
 bool IsContainerName(std::string_view name) {
-  return std::all_of(name.begin(), name.end(), [](char c) {
-    return IsNameByte(c) && !(c >= 'A' && c <= 'Z') && c != '_' && c != '.';
-  });
+  return !name.starts_with('-') && !name.ends_with('-') &&
+         name.find("--") == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return IsNameByte(c) && !(c >= 'A' && c <= 'Z') && c != '_' && c != '.';
+         });
 }
 
 tl::unexpected<Error> Refuse(std::string_view uri, std::string_view why) {
@@ -150,7 +153,8 @@ Result<StoreUri> ParseBucketed(std::string_view uri, const Bucketed& kind, std::
         uri, fmt::format("a {}'s name has {} to {} characters", kind.noun, kind.least, kind.most));
   }
   if (scheme == "az" && !IsContainerName(authority)) {
-    return Refuse(uri, "a container's name is made of small letters, digits and '-'");
+    return Refuse(
+        uri, "a container's name is made of small letters, digits and single '-' between them");
   }
   if (scheme == "s3" && authority.ends_with(kDirectoryBucketSuffix)) {
     return Refuse(

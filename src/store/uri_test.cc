@@ -58,7 +58,10 @@ TEST(StoreUriTest, AzureUnderEachOfItsSchemesIsOne) {
     EXPECT_EQ(uri->bucket, "my-box");
     EXPECT_EQ(uri->Root(), "az://my-box/xcom");
   }
-  EXPECT_THAT(Message("az://My_Box/x"), HasSubstr("small letters, digits and '-'"));
+  EXPECT_THAT(Message("az://My_Box/x"), HasSubstr("small letters, digits and single '-'"));
+  for (const char* const uri : {"az://-box", "az://box-", "az://my--box"}) {
+    EXPECT_THAT(Message(uri), HasSubstr("single '-'")) << uri;
+  }
   EXPECT_THAT(Message("az://" + std::string(64, 'a')), HasSubstr("3 to 63 characters"));
 }
 

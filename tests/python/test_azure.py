@@ -195,6 +195,9 @@ def test_a_scope_of_the_settings_is_sent(azure: Box, proxy: CountingProxy) -> No
     [
         ({"store": "az://Box/x"}, ["store", "container", "small letters"]),
         ({"store": "az://b/x"}, ["store", "3 to 63"]),
+        ({"store": "az://-box/x"}, ["store", "container", "single"]),
+        ({"store": "az://box-/x"}, ["store", "container", "single"]),
+        ({"store": "az://my--box/x"}, ["store", "container", "single"]),
         (
             {"store": "abfss://box@acct.dfs.core.windows.net/x"},
             ["store", "az://box/prefix", "az_account = acct"],

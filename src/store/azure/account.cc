@@ -88,11 +88,18 @@ Result<Account> ParseServiceUrl(std::string_view url, std::string_view name,
     endpoint.host = fmt::format("{}.blob.{}", label,
                                 std::string_view(endpoint.host).substr(dot + kDataLake.size()));
   }
+  const std::string domain = endpoint.host.substr(std::min(dot, endpoint.host.size()));
+  if (domain.starts_with(".blob.") && !endpoint.path.empty()) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("{} has a path behind its host, which a storage account's URL has not: "
+                            "the container stands in the store's URI (az://container/prefix). "
+                            "Right is https://{}",
+                            source, endpoint.host));
+  }
   if (!account.name.empty()) {
     if (IsLoopback(endpoint) && endpoint.path.empty()) endpoint.path = "/" + account.name;
     return account;
   }
-  const std::string_view domain = std::string_view(endpoint.host).substr(dot);
   const std::string_view path = std::string_view(endpoint.path);
   if (domain.starts_with(".blob.") && IsName(label)) {
     account.name = label;

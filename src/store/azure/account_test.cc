@@ -39,6 +39,21 @@ TEST(AzureAccount, TheBlobServiceIsAskedAlsoWhereDataLakesUrlIsGiven) {
             (Account{"myaccount", {true, "myaccount.blob.core.windows.net", ""}}));
 }
 
+TEST(AzureAccount, AContainersUrlIsNotTheServices) {
+  for (const char* const url : {"https://myaccount.blob.core.windows.net/box",
+                                "https://myaccount.dfs.core.windows.net/box/xcom"}) {
+    for (const char* const name : {"", "myaccount"}) {
+      const auto account = ParseServiceUrl(url, name, "[airfreight] az_endpoint_url");
+      ASSERT_FALSE(account) << url;
+      EXPECT_EQ(account.error().code, ErrorCode::kInvalid);
+      EXPECT_NE(account.error().message.find("[airfreight] az_endpoint_url has a path"),
+                std::string::npos);
+      EXPECT_NE(account.error().message.find("https://myaccount.blob.core.windows.net"),
+                std::string::npos);
+    }
+  }
+}
+
 TEST(AzureAccount, ANameBecomesPartOfAHostAndIsChecked) {
   EXPECT_TRUE(CheckAccountName("abc", "X"));
   for (const char* const name :

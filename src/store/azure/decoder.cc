@@ -34,7 +34,7 @@ struct Meaning {
 
 constexpr std::string_view kRole =
     "assign it the role Storage Blob Data Contributor on the container, or give the SAS the "
-    "permissions racwdl";
+    "permissions rcwdl";
 
 // Codes that say more than their status
 // (learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes and
@@ -73,6 +73,12 @@ constexpr auto kMeanings = std::to_array<Meaning>({
      "the blob is on its way out of the archive tier"},
     {"BlobImmutableDueToPolicy", ErrorCode::kDenied, false,
      "the container's immutability policy keeps it; use a container without one"},
+    {"BlobImmutableDueToLegalHold", ErrorCode::kDenied, false,
+     "a legal hold on the container keeps it; use a container without one"},
+    {"ContainerDisabled", ErrorCode::kDenied, false,
+     "the account's administrator has disabled the container"},
+    {"UnauthorizedBlobOverwrite", ErrorCode::kDenied, false,
+     "the SAS may create blobs but not write over one: it lacks the permission w"},
 
     {"AuthenticationFailed", ErrorCode::kDenied, false,
      "the key, SAS or token does not belong to this account, is cut off or has expired, or this "

@@ -80,6 +80,22 @@ std::string EncodedQuery(const Query& query) {
   return text;
 }
 
+// The service takes dots off a segment's end, so that another blob would be meant.
+Status CheckDots(std::string_view what, std::string_view path) {
+  for (size_t start = 0; start <= path.size();) {
+    const size_t end = std::min(path.find('/', start), path.size());
+    const std::string_view part = path.substr(start, end - start);
+    if (part.ends_with('.')) {
+      return Fail(ErrorCode::kInvalid,
+                  fmt::format("{} {}: its part {} ends in a dot, which Azure takes off: another "
+                              "blob would be meant. Use a name without it",
+                              what, Quoted(path), Quoted(part)));
+    }
+    start = end + 1;
+  }
+  return {};
+}
+
 // The service gives itself a minute for any list of blocks, and some more for its network
 // (learn.microsoft.com/rest/api/storageservices/setting-timeouts-for-blob-service-operations).
 constexpr std::chrono::seconds kCommitIdle{120};
@@ -88,10 +104,13 @@ constexpr std::chrono::seconds kCommitIdle{120};
 
 Status CheckBlobName(std::string_view key, std::string_view prefix) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix));
-  if (key.find('\\') == std::string_view::npos) return {};
-  return Fail(
-      ErrorCode::kInvalid,
-      fmt::format("object key {}: it holds a backslash, which Azure takes for '/'", Quoted(key)));
+  if (key.find('\\') != std::string_view::npos) {
+    return Fail(
+        ErrorCode::kInvalid,
+        fmt::format("object key {}: it holds a backslash, which Azure takes for '/'", Quoted(key)));
+  }
+  AIRFREIGHT_RETURN_IF_ERROR(CheckDots("the store's prefix", prefix));
+  return CheckDots("object key", key);
 }
 
 AzureRequest BuildPut(std::string_view key, const Body& body, const PutOptions& put,

@@ -48,7 +48,8 @@ struct AzureRequest {
   std::optional<std::chrono::seconds> idle_timeout;
 };
 
-/// Invalid when CheckKey says so, or for a key with a backslash, which the service takes for '/'
+/// Invalid when CheckKey says so, for a key with a backslash, which the service takes for '/', and
+/// where a segment of the whole name ends in a dot, which it takes off
 /// (learn.microsoft.com/rest/api/storageservices/naming-and-referencing-containers--blobs--and-metadata#blob-names):
 /// another object than was meant.
 Status CheckBlobName(std::string_view key, std::string_view prefix);

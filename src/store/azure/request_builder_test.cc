@@ -26,6 +26,25 @@ HttpRequest Signed(const AzureRequest& request) {
   return Sign(request, SignerOf(Credential::Kind::kSharedKey, kKey)).value();
 }
 
+TEST(AzureRequestBuilder, NoPartOfANameEndsInADotWhichTheServiceWouldTakeOff) {
+  EXPECT_TRUE(CheckBlobName("a.b/.c/d", "x.y"));
+  struct Case {
+    const char* key;
+    const char* prefix;
+    const char* part;
+  };
+  for (const Case& c : {Case{"a./b", "", "'a.'"},
+                        {"a/b.", "x", "'b.'"},
+                        {"a/...", "", "'...'"},
+                        {"a", "x./y", "'x.'"},
+                        {"a", "x.", "'x.'"}}) {
+    const Status checked = CheckBlobName(c.key, c.prefix);
+    ASSERT_FALSE(checked) << c.key;
+    EXPECT_EQ(checked.error().code, ErrorCode::kInvalid);
+    EXPECT_THAT(checked.error().message, HasSubstr(std::string("its part ") + c.part));
+  }
+}
+
 TEST(AzureRequestBuilder, PutCarriesWhatDescribesTheObject) {
   PutOptions put;
   put.condition = Condition::Absent();
