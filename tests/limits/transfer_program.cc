@@ -56,7 +56,7 @@ Freight Open() {
   if (!store) Die(store.error());
   TransferOptions transfer;
   transfer.slots = std::atoi(Setting("AIRFREIGHT_TEST_SLOTS", "1").c_str());
-  return {{{"default", *store}}, Decision{}, std::string{}, transfer};
+  return Freight({{"default", *store}}, Decision(), {}, transfer);
 }
 
 void Push(Freight& freight, uint64_t size) {
