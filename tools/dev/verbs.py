@@ -176,6 +176,10 @@ def _ctest(preset: str, *, second_server: bool = False) -> None:
         _conformance(folder, MinIO, "--tls")
 
 
+# What ThreadSanitizer can't know; below the folder that everything runs in.
+_SUPPRESSIONS = "suppressions=tests/tsan.supp"
+
+
 def _sanitized(preset: str) -> None:
     """The same tests under a sanitizer, each program in one process.
 
@@ -186,10 +190,11 @@ def _sanitized(preset: str) -> None:
     run([folder / "airfreight_unit_tests", "--gtest_brief=1"])
     run([folder / "airfreight_fault_tests", "--gtest_brief=1"])
     program = str(folder / "airfreight_conformance_tests")
+    options = {"TSAN_OPTIONS": _SUPPRESSIONS} if preset == "tsan" else {}
     run(
         [*_BESIDE, "python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
          program, "--gtest_brief=1"],
-        env=_server_env(),
+        env=_server_env() | options,
     )  # fmt: skip
 
 
@@ -273,7 +278,7 @@ def _fork(rounds: int) -> None:
     driver = ["python3", "-m", "tests.fork", "--rounds", str(rounds), "--"]
     harness = build.configure_and_build("tsan") / "airfreight_fork_harness"
     # A child of a process with threads is what this is about, not a mistake.
-    options = "TSAN_OPTIONS=die_after_fork=0:halt_on_error=1"
+    options = f"TSAN_OPTIONS=die_after_fork=0:halt_on_error=1:{_SUPPRESSIONS}"
     # ThreadSanitizer lends its slots to threads in turn and retires those that are used up. In a
     # child of an old parent (270 rounds) it took one from a thread that had not come along, and
     # crashed in its own runtime: __tsan::SlotAttachAndLock read that thread's unmapped memory.
