@@ -219,7 +219,7 @@ def test_a_file_without_our_entry_is_an_error() -> None:
     sink = io.BytesIO()
     with pa.ipc.new_file(sink, pa.schema([("a", pa.int64())])) as writer:
         writer.write_table(pa.table({"a": [1]}))
-    with pytest.raises(ValueError, match="no metadata"):
+    with pytest.raises(airfreight.CorruptError, match="without the metadata"):
         pandas_.decode(memoryview(sink.getvalue()))
 
 
