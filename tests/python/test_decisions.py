@@ -46,7 +46,7 @@ class Box:
         return exchange.Address(dag, "r", task, "return_value", map_index=-1)
 
     def pull(self, row: Any) -> Any:
-        return exchange.unpack(row)
+        return exchange.unpack(json.dumps(row).encode() if exchange.ROWS_ARE_BYTES else row)
 
     def files(self, store: str) -> list[str]:
         """The names of what lies in a store."""

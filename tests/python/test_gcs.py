@@ -163,8 +163,8 @@ def test_a_connections_key_is_changed_for_one_token(
         key = {
             "type": "authorized_user",
             "client_id": "c",
-            "client_secret": "s",
-            "refresh_token": "r",
+            "client_secret": "a-client-secret",
+            "refresh_token": "a-refresh-token",
             "token_uri": f"http://127.0.0.1:{tokens.server_port}/token",
         }
         connection = {"conn_type": "google_cloud_platform", "extra": {"keyfile_dict": key}}
@@ -176,7 +176,10 @@ def test_a_connections_key_is_changed_for_one_token(
         finally:
             tokens.shutdown()
     assert seen(proxy) == ["put", "get"]
-    assert Tokens.asked == ["grant_type=refresh_token&client_id=c&client_secret=s&refresh_token=r"]
+    assert Tokens.asked == [
+        "grant_type=refresh_token&client_id=c&client_secret=a-client-secret"
+        "&refresh_token=a-refresh-token"
+    ]
 
 
 def test_no_row_holds_the_connection(gcs: Box, monkeypatch: pytest.MonkeyPatch) -> None:
