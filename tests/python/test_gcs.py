@@ -176,10 +176,11 @@ def test_a_connections_key_is_changed_for_one_token(
         finally:
             tokens.shutdown()
     assert seen(proxy) == ["put", "get"]
-    assert Tokens.asked == [
+    (form,) = Tokens.asked
+    assert form == (
         "grant_type=refresh_token&client_id=c&client_secret=a-client-secret"
         "&refresh_token=a-refresh-token"
-    ]
+    )
 
 
 def test_no_row_holds_the_connection(gcs: Box, monkeypatch: pytest.MonkeyPatch) -> None:
