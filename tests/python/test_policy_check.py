@@ -310,7 +310,9 @@ def test_a_value_over_the_most_bytes_names_who_says_so_before_anything_is_sent(
     with pytest.raises(airfreight.TooLargeError, match=r"max_size of airfreight\.options"):
         s3.push(airfreight.options(frames(), max_size=50))
     assert not proxy.requests
-    s3.push(airfreight.options(frames(), max_size="1GiB"))
+    with pytest.raises(airfreight.InvalidError, match="a DAG may only lower it"):
+        s3.push(airfreight.options(frames(), max_size="1GiB"))
+    assert not proxy.requests
 
 
 def test_the_rule_of_an_error_stays_when_it_is_pickled(s3: Box, policy: Policy) -> None:
