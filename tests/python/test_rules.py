@@ -62,6 +62,7 @@ def test_a_file_is_read_and_named_in_what_is_wrong(tmp_path: Path) -> None:
     [
         ({"policy": SALES, "policy_file": "/p"}, "both set"),
         ({"policy_file": "/nowhere/p.toml"}, "can't be read"),
+        ({"policy_file": "/p\0.toml"}, "can't be read"),
         ({"policy": "a = "}, "line 1: it is not TOML"),
         ({"policy": '[[rules]]\nstore = "eu"'}, "line 2: rule '#1': store is 'eu', and there"),
         ({"policy": '[stores.eu]\nuri = "ftp://x"'}, r"\[stores.eu\] uri must begin with"),
