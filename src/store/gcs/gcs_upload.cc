@@ -40,9 +40,11 @@ class GcsUpload final : public PartUpload {
 
   Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
                               const Context& context) override {
-    return DoComplete(parts, condition, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
+    auto done = DoComplete(parts, condition, context);
+    // Whoever starts over begins another upload: what is left of this one goes now.
+    if (!done && done.error().code == ErrorCode::kNotFound) (void)Clear(context);
+    return std::move(done).map_error(
+        [&](Error error) { return Located(std::move(error), root_, key_); });
   }
 
   Status Abort(const Context& context) override {
