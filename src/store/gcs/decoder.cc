@@ -151,7 +151,13 @@ std::optional<ErrorDocument> ParseErrorXml(std::string_view text) {
   }
   const pugi::xml_node error = document.child("Error");
   if (!error) return std::nullopt;
-  return ErrorDocument{error.child("Code").text().get(), error.child("Message").text().get()};
+  ErrorDocument parsed{error.child("Code").text().get(), error.child("Message").text().get()};
+  // "Access denied." is the same for all; who lacks which permission stands here.
+  const std::string_view details = error.child("Details").text().get();
+  if (parsed.reason == "AccessDenied" && !details.empty()) {
+    parsed.message += fmt::format("{}{}", parsed.message.empty() ? "" : " ", details);
+  }
+  return parsed;
 }
 
 }  // namespace

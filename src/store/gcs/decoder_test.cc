@@ -93,6 +93,13 @@ TEST(DecodeErrorTest, DeniedReadsMayBeOfWhatIsNotThere) {
     EXPECT_THAT(error.message, HasSubstr("storage.objects.list"));
   }
   EXPECT_EQ(Decode(403, JsonError("forbidden", "m"), Operation::kPut).code, ErrorCode::kDenied);
+  // Which permission is lacking, as the JSON API has it in its message.
+  EXPECT_THAT(
+      Decode(403,
+             "<Error><Code>AccessDenied</Code><Message>Access denied.</Message><Details>a@p does "
+             "not have storage.objects.get access</Details></Error>")
+          .message,
+      HasSubstr("Access denied. a@p does not have storage.objects.get access"));
   // Of the account, and not of the object.
   EXPECT_EQ(Decode(403, JsonError("accountDisabled", "m")).code, ErrorCode::kDenied);
   EXPECT_EQ(Decode(403, XmlError("UserProjectAccountProblem", "m")).code, ErrorCode::kDenied);
