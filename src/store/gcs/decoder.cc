@@ -45,6 +45,14 @@ bool IsOfAccount(std::string_view reason) {
          reason == "UserProjectAccountProblem";
 }
 
+// 412 is what an organization's policy answers too, as it wants keys of the customer's for all that
+// is written, say: nothing that another look at the object would change. Older answers of the kind
+// give the reason of a condition (googleapis/java-storage#1240).
+bool IsOfPolicy(std::string_view reason, std::string_view message) {
+  return reason == "orgPolicyConstraintFailed" || reason == "OrgPolicyConstraintFailed" ||
+         message.find("constraints/") != std::string_view::npos;
+}
+
 struct Meaning {
   ErrorCode code = ErrorCode::kInternal;
   bool retryable = false;
@@ -52,10 +60,14 @@ struct Meaning {
 };
 
 // cloud.google.com/storage/docs/retry-strategy#retryable names 408, 429 and 5xx.
-Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason) {
+Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::string_view message) {
   switch (answer.status) {
     case 304:
+      return {ErrorCode::kConditionFailed};
     case 412:
+      if (IsOfPolicy(reason, message)) {
+        return {ErrorCode::kDenied, false, "a policy of the organization forbids it"};
+      }
       return {ErrorCode::kConditionFailed};
     case 400:
       if (reason == "userProjectMissing" || reason == "UserProjectMissing" ||
@@ -186,7 +198,8 @@ std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
 Error DecodeError(const FailedAnswer& answer, int64_t now) {
   const std::optional<ErrorDocument> document = ParseErrorDocument(answer.text);
   const std::string reason = document ? document->reason : std::string();
-  const Meaning meaning = MeaningOf(answer, reason);
+  const Meaning meaning =
+      MeaningOf(answer, reason, document ? std::string_view(document->message) : "");
   Error error;
   error.code = meaning.code;
   error.retryable = meaning.retryable;

@@ -86,6 +86,20 @@ TEST(DecodeErrorTest, ConditionsThatDoNotHold) {
   }
 }
 
+// Taken for a condition, it would be tried four times, and called a change by others.
+TEST(DecodeErrorTest, WhatAPolicyOfTheOrganizationForbidsIsDenied) {
+  constexpr char kSaid[] = "Request violates constraint 'constraints/gcp.restrictNonCmekServices'";
+  for (const char* reason : {"orgPolicyConstraintFailed", "conditionNotMet"}) {
+    const Error error = Decode(412, JsonError(reason, kSaid), Operation::kPut, {}, true);
+    EXPECT_EQ(error.code, ErrorCode::kDenied) << reason;
+    EXPECT_FALSE(error.retryable);
+    EXPECT_THAT(error.message, AllOf(HasSubstr("gcp.restrictNonCmekServices"),
+                                     HasSubstr("policy of the organization")));
+  }
+  EXPECT_EQ(Decode(412, JsonError("orgPolicyConstraintFailed", ""), Operation::kCompose).code,
+            ErrorCode::kDenied);
+}
+
 TEST(DecodeErrorTest, DeniedReadsMayBeOfWhatIsNotThere) {
   for (const Error& error : {Decode(403, XmlError("AccessDenied", "m")),
                              Decode(403, JsonError("forbidden", "m"), Operation::kHead)}) {
