@@ -42,7 +42,7 @@ bool IsRead(Operation operation) {
 // Of the account that pays, and not of the object.
 bool IsOfAccount(std::string_view reason) {
   return reason == "accountDisabled" || reason == "billingDisabled" || reason == "AccountProblem" ||
-         reason == "UserProjectAccountProblem";
+         reason == "UserProjectAccountProblem" || reason == "UserProjectAccessDenied";
 }
 
 // 412 is what an organization's policy answers too, as it wants keys of the customer's for all that
@@ -97,7 +97,7 @@ Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::stri
       return {ErrorCode::kUnavailable, true};
     case 409:
       // Another change of the bucket or of the object is under way.
-      return {ErrorCode::kUnavailable, reason != "required"};
+      return {ErrorCode::kUnavailable, true};
     case 413:
       return {ErrorCode::kTooLarge};
     case 416:

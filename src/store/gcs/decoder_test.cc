@@ -117,6 +117,8 @@ TEST(DecodeErrorTest, DeniedReadsMayBeOfWhatIsNotThere) {
   // Of the account, and not of the object.
   EXPECT_EQ(Decode(403, JsonError("accountDisabled", "m")).code, ErrorCode::kDenied);
   EXPECT_EQ(Decode(403, XmlError("UserProjectAccountProblem", "m")).code, ErrorCode::kDenied);
+  EXPECT_EQ(Decode(403, JsonError("UserProjectAccessDenied", "m"), Operation::kHead).code,
+            ErrorCode::kDenied);
   EXPECT_EQ(Decode(401, XmlError("AuthenticationRequired", "m")).code, ErrorCode::kDenied);
 }
 
