@@ -119,7 +119,7 @@ size_t FakeGcs::open_uploads() const {
   const std::lock_guard lock(mutex_);
   std::set<std::string> uploads;
   for (const auto& [key, object] : objects_) {
-    if (key.starts_with(kParts)) uploads.insert(key.substr(0, key.rfind('/')));
+    if (key.starts_with(kParts)) uploads.insert(key.substr(0, key.rfind('-')));
   }
   return uploads.size();
 }

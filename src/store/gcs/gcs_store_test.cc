@@ -179,6 +179,21 @@ TEST_F(GcsStoreTest, AWrongKeyIsRefusedBeforeAByteIsSent) {
   EXPECT_EQ(server.accepted(), 0);
 }
 
+// In a bucket with a hierarchical namespace an empty folder of each upload would stay.
+TEST_F(GcsStoreTest, PartsOfAllUploadsLieInOneFolder) {
+  TestServer server([](const SeenRequest&) { return Resource("part"); });
+  const auto upload = Open(server)->StartUpload("a/k", {}, context_);
+  ASSERT_TRUE(IsOk(upload));
+  const uint32_t crc32c = Crc32c(AsBytes("part"));
+  ASSERT_TRUE(IsOk((*upload)->PutPart(1, 0, Body("part"), crc32c, context_)));
+  const std::string target = server.requests().at(0).target;
+  const std::string folder = "name=xcom%2F~parts%2F";
+  const size_t at = target.find(folder);
+  ASSERT_NE(at, std::string::npos);
+  const size_t begin = at + folder.size();
+  EXPECT_EQ(target.substr(begin, target.find('&', at) - begin).find("%2F"), std::string::npos);
+}
+
 TEST_F(GcsStoreTest, ErrorsSayWhere) {
   TestServer server([](const SeenRequest&) {
     return ScriptedReply::Http(404, {}, "<Error><Code>NoSuchKey</Code></Error>");

@@ -29,7 +29,7 @@ class GcsUpload final : public PartUpload {
         key_(key),
         options_(std::move(options)),
         id_(id),
-        folder_(client_->uri().FullKey(fmt::format("{}{}/", kPartsFolder, id))) {}
+        prefix_(client_->uri().FullKey(fmt::format("{}{}-", kPartsFolder, id))) {}
 
   Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
                                const Context& context) override {
@@ -53,7 +53,7 @@ class GcsUpload final : public PartUpload {
   }
 
  private:
-  std::string PartKey(int number) const { return fmt::format("{}{:04}", folder_, number); }
+  std::string PartKey(int number) const { return fmt::format("{}{:04}", prefix_, number); }
 
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
                                  const Context& context) {
@@ -122,7 +122,7 @@ class GcsUpload final : public PartUpload {
   Result<Component> JoinGroup(const std::vector<UploadedPart>& parts, size_t first,
                               const Context& context) {
     Component group;
-    group.key = fmt::format("{}g{:04}", folder_, first / kMaxComposed);
+    group.key = fmt::format("{}g{:04}", prefix_, first / kMaxComposed);
     const std::vector<Component> components = ComponentsOf(parts, first);
     for (const Component& part : components) {
       group.size += part.size;
@@ -166,13 +166,13 @@ class GcsUpload final : public PartUpload {
     const bool refused =
         error.code == ErrorCode::kConditionFailed || error.code == ErrorCode::kNotFound;
     if (!refused) return Fail(std::move(error));
-    // Ours, if it says of itself what only ours does: its name within the folder of this upload, or
-    // metadata, in which Freight's write id is.
+    // Ours, if it says of itself what only ours does: a name of this upload, or metadata, in which
+    // Freight's write id is.
     const auto there = client_->ExecuteForResource(BuildHead(bucket, full_key, client_->options()),
                                                    full_key, context);
     const bool own = there && there->info.size == size && there->crc32c == crc32c &&
                      there->info.metadata == put.metadata &&
-                     (!put.metadata.empty() || full_key.starts_with(folder_));
+                     (!put.metadata.empty() || full_key.starts_with(prefix_));
     if (!own) return Fail(std::move(error));
     return there->info;
   }
@@ -214,9 +214,12 @@ class GcsUpload final : public PartUpload {
   const std::string key_;
   const PutOptions options_;
   const std::string id_;
-  const std::string folder_;  // In the bucket, with its slash.
+  // Of its objects' names in the bucket. Not a folder of its own: in buckets with a hierarchical
+  // namespace an empty one would stay, which no lifecycle rule removes
+  // (cloud.google.com/storage/docs/hns-buckets-best-practices).
+  const std::string prefix_;
   std::mutex mutex_;
-  std::set<std::string> sent_;     // Objects in the folder that there may be.
+  std::set<std::string> sent_;     // Objects with that prefix that there may be.
   std::vector<Component> groups_;  // Of 32 parts each, as far as they have been made.
 };
 
