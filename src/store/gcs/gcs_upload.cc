@@ -170,6 +170,8 @@ class GcsUpload final : public PartUpload {
     // Freight's write id is.
     const auto there = client_->ExecuteForResource(BuildHead(bucket, full_key, client_->options()),
                                                    full_key, context);
+    // Not known yet whose it is: the layer above asks again.
+    if (!there && there.error().retryable) return Fail(there.error());
     const bool own = there && there->info.size == size && there->crc32c == crc32c &&
                      there->info.metadata == put.metadata &&
                      (!put.metadata.empty() || full_key.starts_with(prefix_));
