@@ -6,6 +6,7 @@
 
 #include "base/percent.h"
 #include "store/checks.h"
+#include "store/cloud/answers.h"
 #include "store/cloud/endpoint.h"
 #include "store/gcs/decoder.h"
 
@@ -150,7 +151,11 @@ Result<std::optional<LoadedToken>> TokenSource::AskMetadata(const Context& conte
   error.retryable = response->status >= 500 || response->status == 429;
   error.code = error.retryable ? ErrorCode::kUnavailable : ErrorCode::kDenied;
   error.http_status = response->status;
-  error.message = "the metadata server gave no token";
+  error.message = fmt::format("the metadata server gave no token (HTTP {})", response->status);
+  // Which permission is lacking on whom (GKE's: iam.serviceAccounts.getAccessToken).
+  if (const std::string said = ServersWords(response->error_document); !said.empty()) {
+    error.message += ": " + said;
+  }
   return Fail(std::move(error));
 }
 

@@ -254,7 +254,10 @@ TEST(GcsTokenTest, AFailingMetadataServerIsNoReasonForAnotherIdentity) {
   ASSERT_TRUE(IsError(token, ErrorCode::kUnavailable));
   EXPECT_TRUE(token.error().retryable);
   status = 403;
-  EXPECT_TRUE(IsError(world.Get(), ErrorCode::kDenied));
+  text = "Unable to generate access token; IAM returned 403 Forbidden";
+  token = world.Get();
+  ASSERT_TRUE(IsError(token, ErrorCode::kDenied));
+  EXPECT_THAT(token.error().message, HasSubstr("(HTTP 403): Unable to generate access token"));
   status = 200;
   for (const char* none : {"", "<html>", "{}", R"({"access_token":"a b"})"}) {
     text = none;
