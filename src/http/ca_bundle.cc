@@ -38,9 +38,16 @@ Result<CaLocation> Named(std::string path, std::string source, const Environment
 
 }  // namespace
 
-Result<CaLocation> FindCaBundle(const std::string& setting, const Environment& environment) {
-  if (!setting.empty()) return Named(setting, "[airfreight] s3_ca_bundle", environment);
-  for (const char* name : {"AWS_CA_BUNDLE", "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"}) {
+std::string CaAdvice(const CaSettings& settings) {
+  const std::string variable = settings.variable.empty() ? "SSL_CERT_FILE" : settings.variable;
+  return settings.name.empty() ? variable : fmt::format("{} or {}", settings.name, variable);
+}
+
+Result<CaLocation> FindCaBundle(const CaSettings& settings, const Environment& environment) {
+  if (!settings.path.empty()) return Named(settings.path, settings.name, environment);
+  for (const char* name :
+       {settings.variable.c_str(), "SSL_CERT_FILE", "CURL_CA_BUNDLE", "SSL_CERT_DIR"}) {
+    if (*name == '\0') continue;
     if (auto path = environment.variable(name)) return Named(*std::move(path), name, environment);
   }
   for (const char* path : kWellKnown) {
@@ -49,8 +56,8 @@ Result<CaLocation> FindCaBundle(const std::string& setting, const Environment& e
   return Fail(
       ErrorCode::kInvalid,
       fmt::format("no CA certificates found to check the server with; tried {}. Install the "
-                  "package ca-certificates, or set [airfreight] s3_ca_bundle or AWS_CA_BUNDLE",
-                  fmt::join(kWellKnown, ", ")));
+                  "package ca-certificates, or set {}",
+                  fmt::join(kWellKnown, ", "), CaAdvice(settings)));
 }
 
 }  // namespace airfreight

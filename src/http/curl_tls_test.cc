@@ -37,6 +37,8 @@ Environment With(std::map<std::string, std::string> variables) {
 
 Result<HttpResponse> Get(const TlsTestServer& server, CurlTransportOptions options,
                          std::map<std::string, std::string> variables = {}) {
+  options.names.ca_bundle = "[airfreight] s3_ca_bundle";
+  options.names.ca_variable = "AWS_CA_BUNDLE";
   CurlTransport transport(std::move(options), With(std::move(variables)));
   HttpRequest request;
   request.url = server.url();

@@ -62,6 +62,10 @@ curl_off_t SentAt(CURL* easy) {
   return sent_at;
 }
 
+CaSettings CaSettingsOf(const CurlTransportOptions& options) {
+  return {options.ca_bundle, options.names.ca_bundle, options.names.ca_variable};
+}
+
 bool IsHttps(std::string_view url) { return EqualsIgnoreCase(url.substr(0, 8), "https://"); }
 
 bool HasBody(std::string_view method) { return method == "PUT" || method == "POST"; }
@@ -301,7 +305,7 @@ void CurlTransport::Return(std::unique_ptr<Handle> handle) {
 Result<CaLocation> CurlTransport::CaBundle() {
   const std::lock_guard lock(mutex_);
   if (ca_ == nullptr) {
-    ca_ = std::make_unique<Result<CaLocation>>(FindCaBundle(options_.ca_bundle, environment_));
+    ca_ = std::make_unique<Result<CaLocation>>(FindCaBundle(CaSettingsOf(options_), environment_));
   }
   return *ca_;
 }
@@ -498,8 +502,8 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
       return MakeError(
           ErrorCode::kUnavailable,
           fmt::format("{}{}. Checked against {}; if a private CA signed it, set "
-                      "[airfreight] s3_ca_bundle or AWS_CA_BUNDLE to a file with that CA",
-                      where, reason, transfer.ca_path),
+                      "{} to a file with that CA",
+                      where, reason, transfer.ca_path, CaAdvice(CaSettingsOf(options_))),
           false);
     case CURLE_URL_MALFORMAT:
       return MakeError(ErrorCode::kInvalid, where + reason, false);
@@ -518,13 +522,15 @@ Error CurlTransport::Explain(const Handle& handle, const Transfer& transfer, int
       return MakeError(ErrorCode::kUnavailable,
                        fmt::format("{}the answer ended early ({})", where, reason), true);
     case CURLE_OPERATION_TIMEDOUT: {
-      const bool settings = !options_.local_service;
+      const auto named = [](const std::string& name) {
+        return name.empty() ? std::string() : fmt::format(" ({})", name);
+      };
       const std::string limit =
           SentAt(handle.easy) == 0
               ? fmt::format("no connection within {} ms{}", options_.connect_timeout.count(),
-                            settings ? " ([airfreight] s3_connect_timeout)" : "")
+                            named(options_.names.connect_timeout))
               : fmt::format("not a byte moved for {} s{}", IdleTimeout(transfer.request).count(),
-                            settings ? " ([airfreight] s3_idle_timeout)" : "");
+                            named(options_.names.idle_timeout));
       return MakeError(ErrorCode::kUnavailable, where + limit, true);
     }
     default:
@@ -547,6 +553,9 @@ Result<HttpResponse> CurlTransport::Perform(const HttpRequest& request, const Co
     Transfer transfer{request, sink, {}, {}, {}, {}, {}, {}, {}};
     AIRFREIGHT_RETURN_IF_ERROR(Configure(*handle, transfer));
     Result<HttpResponse> response = Run(*handle, transfer, context);
+    if (request.connected != nullptr && (response || SentAt(handle->easy) > 0)) {
+      *request.connected = true;
+    }
     if (response) {
       Return(std::move(handle));
       return response;

@@ -16,7 +16,16 @@
 
 namespace airfreight {
 
+/// What the settings are called, for messages; empty: they are none of the user's.
+struct TransportNames {
+  std::string ca_bundle;    ///< "[airfreight] s3_ca_bundle", and so on.
+  std::string ca_variable;  ///< See CaSettings.
+  std::string connect_timeout;
+  std::string idle_timeout;
+};
+
 struct CurlTransportOptions {
+  TransportNames names;
   /// A file or folder of CA certificates; empty: see FindCaBundle.
   std::string ca_bundle;
   /// Whether the server's certificate and name are checked. Off only for experiments.

@@ -408,12 +408,13 @@ TEST_F(CurlTransportTest, ASilentServerIsLeftAfterTheIdleTimeout) {
   });
   CurlTransportOptions options;
   options.idle_timeout = std::chrono::seconds(1);
+  options.names.idle_timeout = "[airfreight] az_idle_timeout";
   CurlTransport transport(options, Bare());
   const auto response = transport.Perform(Request(server), context_, nullptr);
   ASSERT_FALSE(response.has_value());
   EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
   EXPECT_TRUE(response.error().retryable);
-  EXPECT_THAT(response.error().message, HasSubstr("idle_timeout"));
+  EXPECT_THAT(response.error().message, HasSubstr(" ([airfreight] az_idle_timeout)"));
 }
 
 TEST_F(CurlTransportTest, ARefusedConnectionIsUnavailable) {

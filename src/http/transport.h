@@ -28,6 +28,9 @@ struct HttpRequest {
   /// How long no byte may move before the request is given up, where that is longer than the
   /// transport's own limit.
   std::optional<std::chrono::seconds> idle_timeout;
+  /// Becomes true once a connection stood, whatever came then: for who has to tell that a service
+  /// is not there from one that does not answer. May be null.
+  bool* connected = nullptr;
 };
 
 /// The head of the answer, and the document of an answer that is not a success.

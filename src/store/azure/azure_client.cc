@@ -75,8 +75,8 @@ Status AzureClient::CheckSafe(const Credential& credential, const Account& accou
               "way can use it. Correct [airfreight] az_endpoint_url (or the connection's)");
 }
 
-Status AzureClient::Apply(const Correction& correction, const Credential& used,
-                          const Context& context) {
+Result<bool> AzureClient::Apply(const Correction& correction, const Credential& used,
+                                const Context& context) {
   switch (correction.kind) {
     case Correction::Kind::kNone:
       break;
@@ -88,11 +88,11 @@ Status AzureClient::Apply(const Correction& correction, const Credential& used,
     case Correction::Kind::kCredential: {
       AIRFREIGHT_ASSIGN_OR_RETURN(const Credential fresh, credentials_->Refresh(used, context));
       // Nothing but the old one is to be had: the service's own answer says what to do.
-      if (fresh == used) return Fail(ErrorCode::kDenied, "");
+      if (fresh == used) return false;
       break;
     }
   }
-  return {};
+  return true;
 }
 
 Result<HttpResponse> AzureClient::Execute(const AzureRequest& request, const Context& context,
@@ -106,14 +106,16 @@ Result<HttpResponse> AzureClient::Execute(const AzureRequest& request, const Con
     AIRFREIGHT_ASSIGN_OR_RETURN(HttpResponse response, transport_->Perform(http, context, sink));
     if (response.status >= 200 && response.status < 300) return response;
 
-    const FailedAnswer failed{request.operation, request.conditional, uri_.bucket, &response};
+    const FailedAnswer failed{request.operation, request.if_match, uri_.bucket, &response};
     const int64_t now = clock_();
     const Correction correction =
         DecodeCorrection(failed, credential.kind, now + target.clock_offset);
-    if (correction.kind == Correction::Kind::kNone || corrections == kMaxCorrections ||
-        !Apply(correction, credential, context)) {
-      return Fail(WithoutSignature(DecodeError(failed, now), credential));
+    bool again = correction.kind != Correction::Kind::kNone && corrections < kMaxCorrections;
+    if (again) {
+      // That no new token is to be had now says more than that the old one is refused.
+      AIRFREIGHT_ASSIGN_OR_RETURN(again, Apply(correction, credential, context));
     }
+    if (!again) return Fail(WithoutSignature(DecodeError(failed, now), credential));
   }
 }
 

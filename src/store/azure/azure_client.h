@@ -61,7 +61,8 @@ class AzureClient {
 
   Result<Target> CurrentTarget();
   Status CheckSafe(const Credential& credential, const Account& account) const;
-  Status Apply(const Correction& correction, const Credential& used, const Context& context);
+  /// False: nothing has changed, and the request would fail again.
+  Result<bool> Apply(const Correction& correction, const Credential& used, const Context& context);
 
   const StoreUri uri_;
   const AzureOptions options_;

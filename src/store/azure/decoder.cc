@@ -219,10 +219,10 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   }
   // If-Match on what is not there. A list of blocks that are gone says nothing of a condition, nor
   // does a bare 404 to it.
-  const bool of_upload =
-      code == "InvalidBlockList" || (answer.operation == Operation::kPutBlockList && code.empty());
-  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
-      !of_upload) {
+  const bool of_blob = code == "BlobNotFound" || code == "ResourceNotFound" ||
+                       (code.empty() && answer.operation != Operation::kPutBlockList);
+  if (error.code == ErrorCode::kNotFound && answer.if_match && !IsRead(answer.operation) &&
+      of_blob) {
     error.code = ErrorCode::kConditionFailed;
   }
 

@@ -18,7 +18,7 @@ namespace airfreight::azure {
 /// An answer without success: what was asked, and its head and document.
 struct FailedAnswer {
   Operation operation = Operation::kGet;
-  bool conditional = false;
+  bool if_match = false;
   std::string_view container;
   const HttpResponse* response = nullptr;
 };

@@ -34,8 +34,8 @@ HttpResponse Answer(int status, const std::string& code, const std::string& mess
 }
 
 Error Decoded(const HttpResponse& response, Operation operation = Operation::kPut,
-              bool conditional = false) {
-  return DecodeError({operation, conditional, "box", &response}, kNow);
+              bool if_match = false) {
+  return DecodeError({operation, if_match, "box", &response}, kNow);
 }
 
 TEST(AzureDecoder, CodesSayMoreThanTheirStatus) {
@@ -107,6 +107,13 @@ TEST(AzureDecoder, AVersionOfWhatIsNotThereIsAConditionThatFailed) {
   EXPECT_EQ(Decoded(Answer(404, "BlobNotFound"), Operation::kRemove, true).code,
             ErrorCode::kConditionFailed);
   EXPECT_EQ(Decoded(Answer(404, "BlobNotFound"), Operation::kGet, true).code, ErrorCode::kNotFound);
+  EXPECT_EQ(Decoded(Answer(404, "ResourceNotFound"), Operation::kPut, true).code,
+            ErrorCode::kConditionFailed);
+  EXPECT_EQ(Decoded(Answer(404, ""), Operation::kPut, true).code, ErrorCode::kConditionFailed);
+  // Where nothing was to be there, or something else is missing, no condition has failed.
+  EXPECT_EQ(Decoded(Answer(404, ""), Operation::kPut).code, ErrorCode::kNotFound);
+  EXPECT_EQ(Decoded(Answer(404, "FilesystemNotFound"), Operation::kPut, true).code,
+            ErrorCode::kNotFound);
   // The blocks are gone: nothing was said of the condition.
   EXPECT_EQ(Decoded(Answer(400, "InvalidBlockList"), Operation::kPutBlockList, true).code,
             ErrorCode::kNotFound);

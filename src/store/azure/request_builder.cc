@@ -47,9 +47,9 @@ void SetCondition(const Condition& condition, AzureRequest& request) {
       break;
     case Condition::Kind::kVersion:
       request.headers.Set("If-Match", condition.version);
+      request.if_match = true;
       break;
   }
-  request.conditional = true;
 }
 
 void SetScope(const PutOptions& put, const AzureOptions& options, AzureRequest& request) {
@@ -163,7 +163,7 @@ AzureRequest BuildGet(std::string_view key, const GetOptions& get) {
   }
   if (!get.if_version.empty()) {
     request.headers.Set("If-Match", get.if_version);
-    request.conditional = true;
+    request.if_match = true;
   }
   return request;
 }

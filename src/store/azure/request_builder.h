@@ -43,7 +43,7 @@ struct AzureRequest {
   Query query;
   Headers headers;
   Body body;
-  bool conditional = false;  ///< Holds If-None-Match or If-Match.
+  bool if_match = false;  ///< Holds If-Match.
   /// How long the server may think without sending a byte; absent: as the transport has it.
   std::optional<std::chrono::seconds> idle_timeout;
 };

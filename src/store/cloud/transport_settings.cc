@@ -19,6 +19,8 @@ constexpr std::chrono::seconds kLocalIdle{5};
 Result<CurlTransportOptions> TakeTransport(StoreSettings& settings, std::string_view scheme) {
   using Seconds = std::chrono::duration<double>;
   CurlTransportOptions transport;
+  transport.names = {SettingName(scheme, "ca_bundle"), scheme == "s3" ? "AWS_CA_BUNDLE" : "",
+                     SettingName(scheme, "connect_timeout"), SettingName(scheme, "idle_timeout")};
   transport.ca_bundle = TakeText(settings, "ca_bundle");
   AIRFREIGHT_ASSIGN_OR_RETURN(transport.verify,
                               TakeBool(settings, scheme, "verify", transport.verify));

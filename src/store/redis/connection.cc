@@ -90,7 +90,9 @@ Result<TlsContext> MakeTlsContext(const RedisOptions& options, const Environment
                               "certificates",
                               SettingName("redis", "ca_bundle"), Quoted(options.ca_bundle)));
     }
-    AIRFREIGHT_ASSIGN_OR_RETURN(const CaLocation ca, FindCaBundle(options.ca_bundle, environment));
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        const CaLocation ca,
+        FindCaBundle({options.ca_bundle, SettingName("redis", "ca_bundle"), ""}, environment));
     const int loaded = ca.is_directory ? SSL_CTX_load_verify_dir(context.get(), ca.path.c_str())
                                        : SSL_CTX_load_verify_file(context.get(), ca.path.c_str());
     if (loaded != 1) return BadFile("ca_bundle", ca.path);

@@ -219,10 +219,10 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   }
   // If-Match on what is not there (API_PutObject.html, "If-Match").
   // A bare 404 to Complete is as likely of the upload, and then no condition has failed.
-  const bool of_upload = service_code == "NoSuchUpload" ||
-                         (answer.operation == Operation::kCompleteUpload && service_code.empty());
-  if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
-      !of_upload) {
+  const bool of_object = service_code == "NoSuchKey" ||
+                         (service_code.empty() && answer.operation != Operation::kCompleteUpload);
+  if (error.code == ErrorCode::kNotFound && answer.if_match && !IsRead(answer.operation) &&
+      of_object) {
     error.code = ErrorCode::kConditionFailed;
   }
 

@@ -37,6 +37,7 @@ struct FailedAnswer {
   const Headers* headers = nullptr;
   std::optional<ErrorDocument> document;
   bool checksums = false;  ///< The request had some that it may go without.
+  bool if_match = false;   ///< Of what is `conditional`.
 };
 
 /// `now` is for a Retry-After that names a date.

@@ -32,7 +32,8 @@ struct Answer {
   FailedAnswer Failed() const {
     return {operation, conditional,
             "bucket",  status,
-            &headers,  code.empty() ? std::nullopt : ParseErrorDocument(Document(code))};
+            &headers,  code.empty() ? std::nullopt : ParseErrorDocument(Document(code)),
+            false,     conditional};
   }
 };
 
@@ -78,6 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
         {{kPut, 404, "NoSuchBucket"}, ErrorCode::kInvalid, false},
         {{kPut, 404, "NoSuchKey", true}, ErrorCode::kConditionFailed, false},
         {{kRemove, 404, "NoSuchKey", true}, ErrorCode::kConditionFailed, false},
+        {{kPut, 404, "NoSuchVersion", true}, ErrorCode::kNotFound, false},
         {{kGet, 404, "NoSuchKey", true}, ErrorCode::kNotFound, false},
         // Without ListBucket a missing key is a refusal.
         {{kGet, 403, "AccessDenied"}, ErrorCode::kNotFoundOrDenied, false},

@@ -41,8 +41,8 @@ Result<S3Client::Target> S3Client::CurrentTarget() {
   return *target_;
 }
 
-Status S3Client::Apply(const Correction& correction, const Credentials& used,
-                       const Context& context) {
+Result<bool> S3Client::Apply(const Correction& correction, const Credentials& used,
+                             const Context& context) {
   switch (correction.kind) {
     case Correction::Kind::kNone:
     case Correction::Kind::kChecksums:
@@ -62,11 +62,11 @@ Status S3Client::Apply(const Correction& correction, const Credentials& used,
     case Correction::Kind::kCredentials: {
       AIRFREIGHT_ASSIGN_OR_RETURN(const Credentials fresh, credentials_->Refresh(used, context));
       // Nothing but the old ones is to be had: the store's own answer says what to do.
-      if (fresh == used) return Fail(ErrorCode::kDenied, "");
+      if (fresh == used) return false;
       break;
     }
   }
-  return {};
+  return true;
 }
 
 bool S3Client::UsesChecksums() const {
@@ -124,14 +124,17 @@ Result<HttpResponse> S3Client::Execute(const S3Request& request, const Context& 
     } else {
       failed.document = ParseErrorDocument(response.error_document);
     }
+    failed.if_match = request.headers.Find("If-Match").has_value();
     failed.checksums = checksums && options_.checksums == Checksums::kAuto;
     const int64_t now = clock_();
     const Correction correction =
         DecodeCorrection(failed, target.region, now + target.clock_offset);
-    if (correction.kind == Correction::Kind::kNone || corrections == kMaxCorrections ||
-        !Apply(correction, credentials, context)) {
-      return Fail(DecodeError(failed, now));
+    bool again = correction.kind != Correction::Kind::kNone && corrections < kMaxCorrections;
+    if (again) {
+      // That no new keys are to be had now says more than that the old ones are refused.
+      AIRFREIGHT_ASSIGN_OR_RETURN(again, Apply(correction, credentials, context));
     }
+    if (!again) return Fail(DecodeError(failed, now));
     if (correction.kind == Correction::Kind::kChecksums) {
       checksums = false;
       refused = true;

@@ -75,7 +75,8 @@ class S3Client {
   };
 
   Result<Target> CurrentTarget();
-  Status Apply(const Correction& correction, const Credentials& used, const Context& context);
+  /// False: nothing has changed, and the request would fail again.
+  Result<bool> Apply(const Correction& correction, const Credentials& used, const Context& context);
 
   const StoreUri uri_;
   const S3Options options_;

@@ -57,21 +57,30 @@ Result<LoadedCredential> ParseToken(std::string_view json, std::string_view sour
   }
   LoadedCredential loaded{{Credential::Kind::kToken, Secret(std::move(token))}, std::nullopt};
   // An hour or a day from now, or a moment; Entra tells the former, App Service the latter, a
+<<<<<<< Updated upstream
   // machine both.
   loaded.expires_unix = Number(object, "expires_on");
   if (const auto seconds = Number(object, "expires_in")) loaded.expires_unix = now + *seconds;
+=======
+  // machine both, of which the first may be of when the token was made and not of now.
+  if (const auto seconds = Number(object, "expires_in")) loaded.expires_unix = now + *seconds;
+  if (const auto moment = Number(object, "expires_on")) {
+    loaded.expires_unix = std::min(loaded.expires_unix.value_or(INT64_MAX), *moment);
+  }
+>>>>>>> Stashed changes
   if (!loaded.expires_unix) return Malformed(source, "a token whose end is not told");
   return loaded;
 }
 
 Error DecodeTokenError(const HttpResponse& response, std::string_view source,
-                       std::initializer_list<const Secret*> secrets, int64_t now) {
+                       std::initializer_list<const Secret*> secrets, int64_t now,
+                       bool metadata_service) {
   Error error;
   error.http_status = response.status;
   // A machine's service is away for a minute while it is updated: 404 and 410
   // (how-to-use-vm-token, "Retry guidance").
-  error.retryable = response.status == 404 || response.status == 410 || response.status == 429 ||
-                    response.status >= 500;
+  const bool updated = metadata_service && (response.status == 404 || response.status == 410);
+  error.retryable = updated || response.status == 429 || response.status >= 500;
   error.code = response.status == 429  ? ErrorCode::kThrottled
                : error.retryable       ? ErrorCode::kUnavailable
                : response.status < 400 ? ErrorCode::kInternal

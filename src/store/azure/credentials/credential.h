@@ -75,8 +75,10 @@ inline constexpr std::string_view kScope = "https://storage.azure.com/.default";
 Result<LoadedCredential> ParseToken(std::string_view json, std::string_view source, int64_t now);
 
 /// The error that such a service answers with. What may pass is retryable. `secrets` are not
-/// repeated, should the service have done so.
+/// repeated, should the service have done so. `metadata_service`: a machine's own, which is away
+/// with 404 or 410 while it is updated.
 Error DecodeTokenError(const HttpResponse& response, std::string_view source,
-                       std::initializer_list<const Secret*> secrets, int64_t now);
+                       std::initializer_list<const Secret*> secrets, int64_t now,
+                       bool metadata_service = false);
 
 }  // namespace airfreight::azure

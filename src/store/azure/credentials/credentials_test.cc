@@ -56,6 +56,12 @@ ScriptedReply TokenReply(const std::string& token, const std::string& end) {
   return ScriptedReply::Http(200, {}, R"({"access_token":")" + token + R"(",)" + end + "}");
 }
 
+ScriptedReply Lost() {
+  ScriptedReply reply;
+  reply.reset = true;
+  return reply;
+}
+
 AzureOptions Options(StoreSettings settings) { return ParseAzureOptions(settings).value(); }
 
 TEST(AzureCredentials, ThoseOfAConnectionGoFirst) {
@@ -217,6 +223,97 @@ TEST(AzureCredentials, AnIdentityThatIsNotAssignedIsToldAndAnotherCloudsServiceP
   EXPECT_THAT(Secretly(world.Get()),
               AllOf(HasSubstr("no credentials for Azure"), HasSubstr("status 400"),
                     HasSubstr("AZURE_STORAGE_KEY"), HasSubstr("AZURE_FEDERATED_TOKEN_FILE")));
+}
+
+TEST(AzureCredentials, ALostAnswerOfTheMachineIsAskedForAgain) {
+  int asked = 0;
+  TestServer machine([&](const SeenRequest&) {
+    if (++asked == 1) return Lost();
+    return TokenReply("eyJ2", R"("expires_in":"86400")");
+  });
+  World world;
+  world.fake.variables["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = machine.url();
+  EXPECT_EQ(Secretly(world.Get()), "eyJ2");
+  EXPECT_EQ(asked, 2);
+}
+
+TEST(AzureCredentials, AMachinesServiceThatIsThereOrIsNamedIsNotTakenForAbsent) {
+  TestServer machine([](const SeenRequest&) { return Lost(); });
+  World world;
+  world.fake.variables["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = machine.url();
+  const auto silent = world.Get();
+  ASSERT_TRUE(IsError(silent, ErrorCode::kUnavailable));
+  EXPECT_TRUE(silent.error().retryable);
+  EXPECT_THAT(silent.error().message, HasSubstr("does not answer"));
+  // No connection at all, where an identity is named, and where none is.
+  world.fake.variables["AZURE_POD_IDENTITY_AUTHORITY_HOST"] = "http://127.0.0.1:1";
+  const auto named = world.Get(Options({{"client_id", "client-1"}}));
+  ASSERT_TRUE(IsError(named, ErrorCode::kUnavailable));
+  EXPECT_TRUE(named.error().retryable);
+  EXPECT_THAT(named.error().message, HasSubstr("'client-1'"));
+  EXPECT_THAT(Secretly(world.Get()), HasSubstr("nothing answers at http://127.0.0.1:1"));
+}
+
+TEST(AzureCredentials, ACertificateAndAUsersPasswordAreNotPassedOver) {
+  for (const char* const name : {"AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_USERNAME"}) {
+    World world;
+    world.fake.variables = {{name, "hunter2"}, {"AZURE_CLIENT_ID", "client-1"}};
+    const auto got = world.Get();
+    ASSERT_TRUE(IsError(got, ErrorCode::kUnsupported)) << name;
+    EXPECT_THAT(got.error().message, AllOf(HasSubstr(name), HasSubstr("AZURE_CLIENT_SECRET"),
+                                           Not(HasSubstr("hunter2"))));
+    // Of another application than the settings'.
+    EXPECT_TRUE(IsError(world.Get(Options({{"client_id", "client-2"}})), ErrorCode::kUnavailable));
+  }
+}
+
+TEST(AzureCredentials, TheEnvironmentsSecretIsOfItsOwnApplication) {
+  TestServer machine([](const SeenRequest& seen) {
+    EXPECT_THAT(seen.target, HasSubstr("client_id=client-2"));
+    return TokenReply("eyJ2", R"("expires_in":"86400")");
+  });
+  World world;
+  world.fake.variables = {{"AZURE_CLIENT_SECRET", "hunter2"},
+                          {"AZURE_CLIENT_ID", "client-1"},
+                          {"AZURE_TENANT_ID", "tenant-1"},
+                          {"AZURE_POD_IDENTITY_AUTHORITY_HOST", machine.url()}};
+  EXPECT_EQ(Secretly(world.Get(Options({{"client_id", "client-2"}}))), "eyJ2");
+}
+
+TEST(AzureCredentials, TheHeaderOfAppServiceGoesInClearToThisMachineOnly) {
+  World world;
+  world.fake.variables["IDENTITY_HEADER"] = "hunter2";
+  for (const char* const url : {"http://identity.example.com/msi/token", "http://8.8.8.8/msi/token",
+                                "http://169.255.0.1/msi/token", "http://10.0.0.1.example.com/"}) {
+    world.fake.variables["IDENTITY_ENDPOINT"] = url;
+    const auto got = world.Get();
+    ASSERT_TRUE(IsError(got, ErrorCode::kInvalid)) << url;
+    EXPECT_THAT(got.error().message, AllOf(HasSubstr("IDENTITY_ENDPOINT"), HasSubstr("https://"),
+                                           Not(HasSubstr("hunter2"))));
+  }
+}
+
+TEST(AzureToken, AwayWhileItIsUpdatedIsTheMetadataServiceOnly) {
+  HttpResponse response;
+  for (const int status : {404, 410}) {
+    response.status = status;
+    EXPECT_TRUE(DecodeTokenError(response, "X", {}, kNow, /*metadata_service=*/true).retryable);
+    const Error of_entra = DecodeTokenError(response, "X", {}, kNow);
+    EXPECT_FALSE(of_entra.retryable);
+    EXPECT_EQ(of_entra.code, ErrorCode::kDenied);
+  }
+}
+
+TEST(AzureToken, TheEarlierOfTwoEndsHolds) {
+  const auto end = [](int64_t seconds, int64_t moment) {
+    return ParseToken(R"({"access_token":"a","expires_in":")" + std::to_string(seconds) +
+                          R"(","expires_on":")" + std::to_string(moment) + R"("})",
+                      "X", kNow)
+        ->expires_unix;
+  };
+  // A token that the service has kept for a while.
+  EXPECT_EQ(end(86400, kNow + 60), kNow + 60);
+  EXPECT_EQ(end(60, kNow + 86400), kNow + 60);
 }
 
 TEST(AzureToken, WhatIsNoneIsRefusedAndNotShown) {

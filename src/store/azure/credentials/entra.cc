@@ -22,6 +22,22 @@ tl::unexpected<Error> Missing(std::string_view have, std::string_view missing) {
   return Fail(ErrorCode::kInvalid, fmt::format("{} is set but {} is not", have, missing));
 }
 
+// What EnvironmentCredential of azure-identity would use where there is no secret. To pass it over
+// would be to ask as someone else.
+Result<std::optional<LoadedCredential>> OfAnotherKind(const Environment& environment) {
+  for (const char* const name : {"AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_USERNAME"}) {
+    if (environment.variable(name).value_or("").empty()) continue;
+    return Fail(ErrorCode::kUnsupported,
+                fmt::format("{} is set, and {} is not supported; use an application's secret "
+                            "(AZURE_CLIENT_SECRET), workload identity, a managed identity or an "
+                            "Airflow connection, and unset it",
+                            name,
+                            std::string_view(name) == "AZURE_USERNAME" ? "a user's password"
+                                                                       : "a certificate"));
+  }
+  return std::nullopt;
+}
+
 Result<std::string> TokenUrl(const Application& application, std::string_view tenant,
                              const Environment& environment) {
   std::string host = Either(application.authority_host, environment, "AZURE_AUTHORITY_HOST");
@@ -70,7 +86,13 @@ Result<std::optional<LoadedCredential>> ClientSecretSource::Load(const Credentia
   const Secret secret =
       own ? application_.client_secret
           : Secret(TrimBlanks(environment.variable("AZURE_CLIENT_SECRET").value_or("")));
-  if (secret.empty()) return std::nullopt;
+  // The environment's application counts where the settings name none, or the same.
+  const auto its_client = environment.variable("AZURE_CLIENT_ID");
+  if (!own && its_client && !application_.client_id.empty() &&
+      *its_client != application_.client_id) {
+    return std::nullopt;
+  }
+  if (secret.empty()) return OfAnotherKind(environment);
   const std::string tenant = Either(application_.tenant_id, environment, "AZURE_TENANT_ID");
   const std::string client = Either(application_.client_id, environment, "AZURE_CLIENT_ID");
   if (tenant.empty()) return Missing("AZURE_CLIENT_SECRET", "AZURE_TENANT_ID");

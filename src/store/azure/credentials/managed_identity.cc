@@ -1,7 +1,9 @@
 #include "store/azure/credentials/managed_identity.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -15,8 +17,22 @@ namespace {
 constexpr std::string_view kMachine = "http://169.254.169.254";
 constexpr EndpointWords kWords{"http://169.254.169.254", "an Airflow connection"};
 
+// As with EC2's (store/s3/credentials/imds.cc): one lost packet is not to end a task.
+constexpr int kAttempts = 2;
+
 bool IsOwn(const Error& error) {
   return error.code == ErrorCode::kCancelled || error.code == ErrorCode::kTimeout;
+}
+
+// This machine, its link, or a private network: App Service on Linux has its service at 172.16.x.x.
+bool IsNear(const Endpoint& endpoint) {
+  if (IsLoopback(endpoint)) return true;
+  in_addr address = {};
+  const std::string host = endpoint.host.substr(0, endpoint.host.rfind(':'));
+  if (inet_pton(AF_INET, host.c_str(), &address) != 1) return false;
+  const uint32_t bits = ntohl(address.s_addr);
+  // www.rfc-editor.org/rfc/rfc3927#section-2.1, www.rfc-editor.org/rfc/rfc1918#section-3.
+  return bits >> 16 == 0xa9fe || bits >> 24 == 10 || bits >> 20 == 0xac1 || bits >> 16 == 0xc0a8;
 }
 
 std::string Parameters(std::string_view version, std::string_view identity) {
@@ -63,8 +79,15 @@ Result<std::optional<LoadedCredential>> ManagedIdentitySource::Load(const Creden
 Result<std::optional<LoadedCredential>> ManagedIdentitySource::AskAppService(
     const std::string& endpoint, const Secret& header, std::string_view identity,
     const CredentialTools& tools, const Context& context) {
-  AIRFREIGHT_RETURN_IF_ERROR(
-      ParseEndpoint(endpoint, "IDENTITY_ENDPOINT", kWords).map([](const Endpoint&) {}));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const Endpoint parsed,
+                              ParseEndpoint(endpoint, "IDENTITY_ENDPOINT", kWords));
+  if (!parsed.tls && !IsNear(parsed)) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("IDENTITY_ENDPOINT is {}: IDENTITY_HEADER goes in clear only to this "
+                            "machine or its own network (localhost, 169.254.0.0/16, private "
+                            "addresses), and over https:// elsewhere",
+                            Quoted(endpoint)));
+  }
   if (!IsHeaderText(header.Reveal())) {
     return Fail(ErrorCode::kInvalid, "IDENTITY_HEADER holds what no header may");
   }
@@ -98,20 +121,31 @@ Result<std::optional<LoadedCredential>> ManagedIdentitySource::AskMachine(
       fmt::format("{}/metadata/identity/oauth2/token?{}", base, Parameters("2018-02-01", identity));
   // Which no page can make a browser send, and no redirect.
   request.headers.Set("Metadata", "true");
+  bool connected = false;
+  request.connected = &connected;
   BufferSink answer(kMaxTokenDocument);
-  const auto response = tools.local.Perform(request, context, &answer);
-  if (!response) {
+  Result<HttpResponse> response = tools.local.Perform(request, context, &answer);
+  for (int tried = 1; !response && tried < kAttempts; ++tried) {
     if (IsOwn(response.error())) return Fail(response.error());
-    return absent(fmt::format("nothing answers at {}", base), response.error());
+    answer = BufferSink(kMaxTokenDocument);
+    response = tools.local.Perform(request, context, &answer);
   }
   const std::string source = Named("the metadata service of this machine", identity);
+  if (!response) {
+    Error error = response.error();
+    if (IsOwn(error)) return Fail(std::move(error));
+    error.message = fmt::format("{} does not answer: {}", source, error.message);
+    // What took the connection is there, and so is what is asked for by name: that passes.
+    if (connected || !identity.empty()) return Fail(std::move(error));
+    return absent(fmt::format("nothing answers at {}", base), std::move(error));
+  }
   if (response->status == 200) {
     AIRFREIGHT_ASSIGN_OR_RETURN(LoadedCredential loaded,
                                 ParseToken(AsText(answer.view()), source, tools.now()));
     required_ = true;
     return loaded;
   }
-  Error error = DecodeTokenError(*response, source, {}, tools.now());
+  Error error = DecodeTokenError(*response, source, {}, tools.now(), /*metadata_service=*/true);
   // Azure's has a document of its own; what else answers is another cloud's, or a proxy's page.
   if (!nlohmann::json::parse(response->error_document, nullptr, false).is_object()) {
     return absent(fmt::format("{} answers with status {}", base, response->status),
