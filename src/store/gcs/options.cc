@@ -110,7 +110,7 @@ Result<Target> ResolveTarget(const GcsOptions& options, const Environment& envir
     target.endpoint.host = kHost;
   }
   target.foreign = !IsGoogle(target.endpoint);
-  const bool tokens = !options.anonymous && !target.emulator;
+  const bool tokens = !options.anonymous && (!target.emulator || options.NamesCredentials());
   if (tokens && !target.endpoint.tls && !IsLoopback(target.endpoint)) {
     return Fail(ErrorCode::kInvalid,
                 fmt::format("{} is plain http to another machine, and a token may not go there; "

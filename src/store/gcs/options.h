@@ -30,6 +30,11 @@ struct GcsOptions {
   std::string user_project;  ///< Who pays where the requester does; empty: the bucket's owner.
   std::string kms_key_name;  ///< `projects/…/cryptoKeys/…`; empty: as the bucket has it.
   CurlTransportOptions transport;
+
+  /// Whether there is a token, a key or a file of one: such goes to an emulator too.
+  bool NamesCredentials() const {
+    return !access_token.empty() || !key_json.empty() || !key_path.empty();
+  }
 };
 
 /// Invalid when a setting is not known or its value is wrong: the message names it and shows a
@@ -46,7 +51,7 @@ Status CheckWrite(const PutOptions& options);
 /// Where requests go.
 struct Target {
   Endpoint endpoint;
-  /// The server is named by STORAGE_EMULATOR_HOST: there is no one to ask for a token.
+  /// The server is named by STORAGE_EMULATOR_HOST: nobody is asked for a token.
   bool emulator = false;
   /// The server is not Google's own front end by its name: an emulator, or a private one.
   bool foreign = false;

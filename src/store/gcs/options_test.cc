@@ -124,5 +124,25 @@ TEST(ResolveTargetTest, NoTokenGoesOverPlainHttpToAnotherMachine) {
   EXPECT_TRUE(ResolveTarget(options, FakeEnvironment{}.Get()).has_value());
 }
 
+TEST(ResolveTargetTest, NorToAnEmulatorOnAnotherMachineWhoseTokenIsNamed) {
+  FakeEnvironment fake;
+  fake.variables["STORAGE_EMULATOR_HOST"] = "http://fake-gcs:4443";
+  // Nobody is asked for one there.
+  EXPECT_TRUE(ResolveTarget(GcsOptions{}, fake.Get()).has_value());
+  GcsOptions token;
+  token.access_token = Secret("ya29");
+  GcsOptions key;
+  key.key_json = Secret("{}");
+  GcsOptions file;
+  file.key_path = "/key.json";
+  for (const GcsOptions& options : {token, key, file}) {
+    const auto target = ResolveTarget(options, fake.Get());
+    ASSERT_TRUE(IsError(target, ErrorCode::kInvalid));
+    EXPECT_THAT(target.error().message, HasSubstr("STORAGE_EMULATOR_HOST is plain http"));
+  }
+  fake.variables["STORAGE_EMULATOR_HOST"] = "http://127.0.0.1:4443";
+  EXPECT_TRUE(ResolveTarget(token, fake.Get()).has_value());
+}
+
 }  // namespace
 }  // namespace airfreight::gcs

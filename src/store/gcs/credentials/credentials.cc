@@ -28,8 +28,7 @@ bool IsOwn(const Error& error) {
 TokenSource::TokenSource(const GcsOptions& options, bool emulator, CredentialsTools tools)
     : options_(options),
       // What the settings or a connection give goes to an emulator too: they name it on purpose.
-      none_(options.anonymous || (emulator && options.access_token.empty() &&
-                                  options.key_json.empty() && options.key_path.empty())),
+      none_(options.anonymous || (emulator && !options.NamesCredentials())),
       tools_(std::move(tools)),
       token_([this](const Context& context) { return Load(context); }, tools_.now) {}
 

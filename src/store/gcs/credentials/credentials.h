@@ -30,11 +30,11 @@ struct CredentialsTools {
 /// \brief A token for the store's requests, in the order of Google's libraries
 /// (google.aip.dev/auth/4110).
 ///
-/// No token where the settings say `anonymous` or the server is an emulator's; then the token, the
-/// key or the file of the settings or the connection; the file that GOOGLE_APPLICATION_CREDENTIALS
-/// names; what `gcloud auth application-default login` has left; the metadata server of Compute
-/// Engine, GKE and Cloud Run (GCE_METADATA_HOST; not where NO_GCE_CHECK is `true`). What is there
-/// and wrong is an error, never a reason to go on with another identity.
+/// No token where the settings say `anonymous`, nor at an emulator where they name none; then the
+/// token, the key or the file of the settings or the connection; the file that
+/// GOOGLE_APPLICATION_CREDENTIALS names; what `gcloud auth application-default login` has left; the
+/// metadata server of Compute Engine, GKE and Cloud Run (GCE_METADATA_HOST; not where NO_GCE_CHECK
+/// is `true`). What is there and wrong is an error, never a reason to go on with another identity.
 ///
 /// Threads, blocking, fork: as Refreshing. Errors: Denied when there is none, listing where was
 /// looked; Unsupported with kForeignCredentials for a kind that is not ours; else what the place
