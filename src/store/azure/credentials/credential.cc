@@ -57,17 +57,11 @@ Result<LoadedCredential> ParseToken(std::string_view json, std::string_view sour
   }
   LoadedCredential loaded{{Credential::Kind::kToken, Secret(std::move(token))}, std::nullopt};
   // An hour or a day from now, or a moment; Entra tells the former, App Service the latter, a
-<<<<<<< Updated upstream
-  // machine both.
-  loaded.expires_unix = Number(object, "expires_on");
-  if (const auto seconds = Number(object, "expires_in")) loaded.expires_unix = now + *seconds;
-=======
   // machine both, of which the first may be of when the token was made and not of now.
   if (const auto seconds = Number(object, "expires_in")) loaded.expires_unix = now + *seconds;
   if (const auto moment = Number(object, "expires_on")) {
     loaded.expires_unix = std::min(loaded.expires_unix.value_or(INT64_MAX), *moment);
   }
->>>>>>> Stashed changes
   if (!loaded.expires_unix) return Malformed(source, "a token whose end is not told");
   return loaded;
 }
