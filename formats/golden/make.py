@@ -1,4 +1,4 @@
-"""Makes golden files of keys, references and documents: a second implementation of their formats.
+"""Makes golden files of keys, references, signatures, documents: their second implementation.
 
     python3 formats/golden/make.py          writes the files that are not there yet
     python3 formats/golden/make.py --check  says which files differ from what this makes
@@ -9,7 +9,9 @@ A golden file is never changed: rows and objects like it lie in databases and st
 from __future__ import annotations
 
 import argparse
+import base64
 import hashlib
+import hmac
 import json
 import sys
 from pathlib import Path
@@ -296,6 +298,69 @@ def references() -> dict[str, str]:
     return files
 
 
+# -- formats/reference.md, "Signatures" -----------------------------------------------------------
+
+SIGNED = (
+    "_xcom_backend", "_xcom_type", "store", "uri", "dag", "run", "task", "map", "ti", "writer",
+    "put", "key", "attempt", "rows", "size_bytes", "digest", "tail", "written", "write", "host",
+    "owner",
+)  # fmt: skip
+FIRST_LINE = b"airfreight reference 1\n"
+
+
+def canonical(fields: Fields) -> bytes:
+    """What is signed."""
+    out = FIRST_LINE
+    for name in SIGNED:
+        if name in fields:
+            value = fields[name]
+            text = " ".join(map(str, value)) if isinstance(value, list) else str(value)
+            out += f"{name} {len(text.encode())}:{text}\n".encode()
+    return out
+
+
+def derived(secret: bytes, dag: str) -> bytes:
+    """The key of one DAG: HKDF-SHA256, no salt, 32 bytes."""
+    extracted = hmac.digest(bytes(32), secret, "sha256")
+    return hmac.digest(extracted, FIRST_LINE + dag.encode() + b"\x01", "sha256")
+
+
+def signatures() -> list[Fields]:
+    """References, signed, with what was signed and the keys."""
+    secrets = {"k1": bytes(range(32)), "2026-q1": bytes(range(255, 215, -1))}
+    setting = ",".join(f"{i}:{base64.b64encode(s).decode()}" for i, s in secrets.items())
+    digest = "sha256:" + hashlib.sha256(b"the object").hexdigest()
+    unsigned = [
+        reference(coordinate(), "parquet", digest=digest),
+        reference(coordinate(dag="café.東京", map=7), "bin", digest=digest, owner="prod-eu"),
+        reference(coordinate(ti=UUID, key="x\ny 1:z"), "json", digest=digest, rows=0),
+        reference(
+            coordinate(put="model 1"),
+            "parquet",
+            digest=digest,
+            tail=[20, "crc32c:0badf00d"],
+            root="file:///mnt/xcom",
+            host="worker-1",
+        ),
+    ]
+    made = []
+    for fields in unsigned:
+        for key_id, secret in secrets.items():
+            signed = canonical(fields)
+            key = derived(secret, fields["dag"])
+            row = fields | {"sig": f"{key_id}:{hmac.digest(key, signed, 'sha256').hex()}"}
+            key_text = f"{key_id}@{fields['dag']}:{base64.b64encode(key).decode()}"
+            made.append(
+                {
+                    "keys": setting,
+                    "row": compact(row),
+                    "canonical": signed.decode(),
+                    "key_of_dag": key_text,
+                }
+            )
+    return made
+
+
 # -- formats/document.md --------------------------------------------------------------------------
 
 
@@ -464,6 +529,7 @@ def main() -> int:
     check = parser.parse_args().check
     files = {"key/v1.json": json.dumps(keys(), indent=1, ensure_ascii=False) + "\n"}
     files |= {f"reference/v1/{name}": text for name, text in references().items()}
+    files["signature/v1.json"] = json.dumps(signatures(), indent=1, ensure_ascii=False) + "\n"
     for name, (expression, text) in documents().items():
         files[f"document/v1/{name}.txt"] = expression + "\n"
         files[f"document/v1/{name}.json"] = text

@@ -1,45 +1,14 @@
 #pragma once
 
 /// \file
-/// \brief Text that must not be printed, and what such texts have in common.
-
-#include <openssl/crypto.h>
+/// \brief What keys and tokens that come out of files and variables have in common.
 
 #include <string>
 #include <string_view>
-#include <utility>
+
+#include "base/secret.h"
 
 namespace airfreight {
-
-/// \brief A secret key or a token. Has no stream operator, no formatter and no conversion to text,
-/// so that it cannot get into a message by accident, and wipes its memory when it goes.
-///
-/// Threads: as a `std::string`. Ownership: copies are wiped each for itself.
-class Secret {
- public:
-  Secret() = default;
-  explicit Secret(std::string value) : value_(std::move(value)) {}
-  Secret(const Secret&) = default;
-  Secret(Secret&& other) noexcept { value_.swap(other.value_); }
-  Secret& operator=(Secret other) noexcept {
-    value_.swap(other.value_);
-    return *this;
-  }
-  ~Secret() { Wipe(); }
-
-  /// The secret itself: for signing, and for the header that carries a session token.
-  std::string_view Reveal() const { return value_; }
-  bool empty() const { return value_.empty(); }
-  bool operator==(const Secret&) const = default;
-
- private:
-  void Wipe() {
-    OPENSSL_cleanse(value_.data(), value_.size());
-    value_.clear();
-  }
-
-  std::string value_;
-};
 
 /// Text without blanks and line breaks at its ends: keys and tokens that came out of a file or a
 /// Kubernetes secret often end in one.

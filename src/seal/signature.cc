@@ -1,0 +1,275 @@
+#include "seal/signature.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "airfreight/coordinate.h"
+#include "base/base64.h"
+#include "base/digest.h"
+#include "base/hex.h"
+#include "base/utf8.h"
+
+namespace airfreight {
+namespace {
+
+// What separates this use of a secret from any other that it may have (RFC 5869, section 3.2).
+constexpr std::string_view kPurpose = "airfreight reference 1\n";
+// The first line of what is signed: nothing else that is ever signed begins so.
+constexpr std::string_view kFirstLine = "airfreight reference 1\n";
+// As `formats/reference.md` has it for the signature's text.
+constexpr size_t kMaxIdBytes = 64;
+
+constexpr std::string_view kForm =
+    "<id>:<base64 of 32 bytes or more>, as \"k1:\" and what `openssl rand -base64 32` prints";
+
+bool IsId(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxIdBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                  c == '.' || c == '_' || c == '-';
+         });
+}
+
+bool Separates(char c) {
+  return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
+}
+
+// The id of a DAG, as Airflow has it (letters of any script, digits, "_", "-", "."): it can stand
+// in a list of keys.
+bool IsDagOfAnEntry(std::string_view dag) {
+  return !dag.empty() && IsUtf8(dag) && std::none_of(dag.begin(), dag.end(), [](char c) {
+    return Separates(c) || c == ':' || c == '\0';
+  });
+}
+
+// Python's secrets and cryptography write the alphabet for URLs, OpenSSL the other; both are used.
+std::optional<std::string> DecodeEither(std::string_view text) {
+  std::string standard(text);
+  std::replace(standard.begin(), standard.end(), '-', '+');
+  std::replace(standard.begin(), standard.end(), '_', '/');
+  while (standard.size() % 4 != 0) standard += '=';
+  std::optional<std::string> bytes = Base64Decode(standard);
+  OPENSSL_cleanse(standard.data(), standard.size());
+  return bytes;
+}
+
+void AppendField(std::string_view name, std::string_view value, std::string* out) {
+  fmt::format_to(std::back_inserter(*out), "{} {}:", name, value.size());
+  *out += value;
+  *out += '\n';
+}
+
+void AppendField(std::string_view name, int64_t value, std::string* out) {
+  AppendField(name, fmt::format("{}", value), out);
+}
+
+void AppendUnlessEmpty(std::string_view name, std::string_view value, std::string* out) {
+  if (!value.empty()) AppendField(name, value, out);
+}
+
+std::string SignatureHex(const Secret& key, const Reference& reference) {
+  const Sha256Value mac = HmacSha256(AsBytes(key.Reveal()), AsBytes(CanonicalForm(reference)));
+  return HexEncode(mac);
+}
+
+tl::unexpected<Error> Wrong(size_t number, std::string_view id, std::string_view what) {
+  const std::string which =
+      id.empty() ? fmt::format("key {}", number) : fmt::format("key {}, \"{}\",", number, id);
+  return Fail(ErrorCode::kInvalid, fmt::format("{} {}; right is {}", which, what, kForm));
+}
+
+}  // namespace
+
+std::string CanonicalForm(const Reference& reference) {
+  const Coordinate& c = reference.coordinate;
+  std::string out(kFirstLine);
+  AppendField("_xcom_backend", reference.backend, &out);
+  AppendField("_xcom_type", reference.type, &out);
+  AppendField("store", reference.store, &out);
+  AppendField("uri", reference.uri, &out);
+  AppendField("dag", c.dag, &out);
+  AppendField("run", c.run, &out);
+  AppendField("task", c.task, &out);
+  switch (c.instance.kind) {
+    case Instance::Kind::kMap:
+      AppendField("map", c.instance.map_index, &out);
+      break;
+    case Instance::Kind::kTi:
+      AppendField("ti", c.instance.id, &out);
+      break;
+    case Instance::Kind::kWrite:
+      AppendField("writer", c.instance.id, &out);
+      break;
+  }
+  if (c.put_name) {
+    AppendField("put", *c.put_name, &out);
+  } else {
+    AppendField("key", c.key, &out);
+  }
+  if (reference.attempt != 0) AppendField("attempt", reference.attempt, &out);
+  if (reference.rows) AppendField("rows", *reference.rows, &out);
+  AppendField("size_bytes", static_cast<int64_t>(reference.size_bytes), &out);
+  AppendField("digest", reference.digest, &out);
+  if (reference.tail) {
+    AppendField("tail", fmt::format("{} {}", reference.tail->offset, reference.tail->digest), &out);
+  }
+  AppendField("written", reference.written, &out);
+  AppendField("write", reference.write, &out);
+  AppendUnlessEmpty("host", reference.host, &out);
+  AppendUnlessEmpty("owner", reference.owner, &out);
+  return out;
+}
+
+Result<SigningKeys::Key> SigningKeys::ParseKey(std::string_view entry, size_t number) {
+  const size_t colon = entry.rfind(':');
+  if (colon == std::string_view::npos) return Wrong(number, {}, "has no colon");
+  const std::string_view name = entry.substr(0, colon);
+  const size_t at = name.find('@');
+  Key key;
+  if (!IsId(name.substr(0, at))) {
+    return Wrong(number, {}, "has an id that is not 1 to 64 letters, digits, \".\", \"_\", \"-\"");
+  }
+  key.id = name.substr(0, at);
+  if (at != std::string_view::npos) {
+    key.dag = name.substr(at + 1);
+    if (!IsDagOfAnEntry(key.dag)) return Wrong(number, key.id, "has no DAG behind its \"@\"");
+  }
+  std::optional<std::string> bytes = DecodeEither(entry.substr(colon + 1));
+  if (!bytes) return Wrong(number, key.id, "is not base64 behind its colon");
+  key.bytes = Secret(std::move(*bytes));
+  const size_t size = key.bytes.Reveal().size();
+  if (size < kMinSigningSecretBytes || size > kMaxSigningSecretBytes) {
+    return Wrong(number, key.id, fmt::format("has {} bytes", size));
+  }
+  return key;
+}
+
+Result<SigningKeys> SigningKeys::Parse(std::string_view text) {
+  SigningKeys keys;
+  size_t begin = 0;
+  while (begin < text.size()) {
+    const auto* const end = std::find_if(text.data() + begin, text.data() + text.size(), Separates);
+    const auto length = static_cast<size_t>(end - (text.data() + begin));
+    if (length > 0) {
+      const size_t number = keys.keys_.size() + 1;
+      if (number > kMaxSigningKeys) {
+        return Fail(ErrorCode::kInvalid,
+                    fmt::format("there are more than {} keys", kMaxSigningKeys));
+      }
+      AIRFREIGHT_ASSIGN_OR_RETURN(Key key, ParseKey(text.substr(begin, length), number));
+      for (const Key& other : keys.keys_) {
+        if (other.id == key.id && other.dag == key.dag) {
+          return Fail(ErrorCode::kInvalid,
+                      fmt::format("key {} has the id \"{}\" of another; give each key an id of "
+                                  "its own, as in k2:<base64>,k1:<base64>",
+                                  number, key.id));
+        }
+      }
+      keys.keys_.push_back(std::move(key));
+    }
+    begin += length + 1;
+  }
+  return keys;
+}
+
+// RFC 5869 with SHA-256, an empty salt and one block of output.
+Secret SigningKeys::KeyOf(const Key& key, std::string_view dag) {
+  if (!key.dag.empty()) return key.bytes;
+  Sha256Value extracted = HmacSha256({}, AsBytes(key.bytes.Reveal()));
+  const std::string info = fmt::format("{}{}\x01", kPurpose, dag);
+  Sha256Value expanded = HmacSha256(extracted, AsBytes(info));
+  Secret made(std::string(reinterpret_cast<const char*>(expanded.data()), expanded.size()));
+  OPENSSL_cleanse(extracted.data(), extracted.size());
+  OPENSSL_cleanse(expanded.data(), expanded.size());
+  return made;
+}
+
+const SigningKeys::Key* SigningKeys::FindToSign(std::string_view dag) const {
+  for (const Key& key : keys_) {
+    if (key.dag.empty() || key.dag == dag) return &key;
+  }
+  return nullptr;
+}
+
+const SigningKeys::Key* SigningKeys::FindToVerify(std::string_view id, std::string_view dag) const {
+  for (const Key& key : keys_) {
+    if (key.id == id && (key.dag.empty() || key.dag == dag)) return &key;
+  }
+  return nullptr;
+}
+
+Status SigningKeys::Sign(Reference* reference) const {
+  const std::string& dag = reference->coordinate.dag;
+  const Key* key = FindToSign(dag);
+  if (key == nullptr) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("there is no key to sign with for the DAG \"{}\": the keys here are {}",
+                            VisibleText(dag), keys_.empty() ? "none" : "of other DAGs"));
+  }
+  if (DigestKindOf(reference->digest) != DigestKind::kSha256) {
+    return Fail(ErrorCode::kInternal, "a reference without a SHA-256 was to be signed");
+  }
+  reference->signature = fmt::format("{}:{}", key->id, SignatureHex(KeyOf(*key, dag), *reference));
+  return {};
+}
+
+Status SigningKeys::Verify(const Reference& reference) const {
+  const std::string_view signature = reference.signature;
+  const size_t colon = signature.find(':');
+  if (colon == std::string_view::npos) {
+    return Fail(ErrorCode::kForged,
+                "the reference is not signed, and here only signed ones are followed. Where it was "
+                "written before keys were set, `airfreight sign` signs it");
+  }
+  const std::string_view id = signature.substr(0, colon);
+  const std::string& dag = reference.coordinate.dag;
+  const Key* key = FindToVerify(id, dag);
+  if (key == nullptr) {
+    return Fail(ErrorCode::kForged,
+                fmt::format("the reference is signed with the key \"{}\" for the DAG \"{}\", which "
+                            "is not among the keys here ({}). Keep a key in the setting until no "
+                            "row is signed with it; if it never was there, somebody has made "
+                            "this reference up",
+                            VisibleText(id), VisibleText(dag),
+                            keys_.empty() ? "none" : fmt::format("{}", fmt::join(Ids(), ", "))));
+  }
+  const std::string expected = SignatureHex(KeyOf(*key, dag), reference);
+  const std::string_view given = signature.substr(colon + 1);
+  if (given.size() != expected.size() ||
+      CRYPTO_memcmp(given.data(), expected.data(), expected.size()) != 0) {
+    return Fail(ErrorCode::kForged,
+                fmt::format("the reference is not what was signed with the key \"{}\": somebody "
+                            "has changed it, or two secrets go under that id",
+                            VisibleText(id)));
+  }
+  return {};
+}
+
+Result<Secret> SigningKeys::ForDag(std::string_view dag) const {
+  if (!IsDagOfAnEntry(dag)) {
+    return Fail(ErrorCode::kInvalid,
+                fmt::format("\"{}\" is not the id of a DAG", VisibleText(dag)));
+  }
+  for (const Key& key : keys_) {
+    if (!key.dag.empty()) continue;
+    const Secret made = KeyOf(key, dag);
+    return Secret(fmt::format("{}@{}:{}", key.id, dag, Base64Encode(AsBytes(made.Reveal()))));
+  }
+  return Fail(
+      ErrorCode::kInvalid,
+      "there is no secret here that keys of DAGs could be made of; right is " + std::string(kForm));
+}
+
+std::vector<std::string> SigningKeys::Ids() const {
+  std::vector<std::string> ids;
+  for (const Key& key : keys_) {
+    if (std::find(ids.begin(), ids.end(), key.id) == ids.end()) ids.push_back(key.id);
+  }
+  return ids;
+}
+
+}  // namespace airfreight
