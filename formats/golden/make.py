@@ -302,8 +302,8 @@ def references() -> dict[str, str]:
 
 SIGNED = (
     "_xcom_backend", "_xcom_type", "store", "uri", "dag", "run", "task", "map", "ti", "writer",
-    "put", "key", "attempt", "rows", "size_bytes", "digest", "tail", "written", "write", "host",
-    "owner",
+    "put", "key", "attempt", "rows", "size_bytes", "digest", "tail", "written", "expires", "write",
+    "host", "owner",
 )  # fmt: skip
 FIRST_LINE = b"airfreight reference 1\n"
 

@@ -150,6 +150,7 @@ class ValueReader {
 };
 
 struct FreightState;
+struct Seal;
 
 /// \brief The facade.
 ///
@@ -159,8 +160,10 @@ struct FreightState;
 class Freight {
  public:
   /// \param defaults for values of which nothing else is decided.
+  /// \param seal which references are signed and followed (`src/seal/seal.h`); nullptr: all are
+  ///     followed, and none signed.
   explicit Freight(std::vector<NamedStore> stores, Decision defaults = {}, std::string owner = {},
-                   TransferOptions transfer = {});
+                   TransferOptions transfer = {}, std::shared_ptr<const Seal> seal = nullptr);
   Freight(const Freight&) = delete;
   Freight& operator=(const Freight&) = delete;
   ~Freight();
@@ -207,14 +210,14 @@ class Freight {
 
   /// Follows a reference: one GET, or several ranges at once where that is faster. OutOfScope when
   /// it points outside the configured stores, its URI is not the one that its coordinate gives, or
-  /// its store's name and place leave open which store is meant; Expired, without a request, where
-  /// its time is over, whether the object is still there or not; NotFound, Corrupt, Replaced as
-  /// they say.
+  /// its store's name and place leave open which store is meant; Forged where its signature is not
+  /// one that there are keys for; Expired, without a request, where its time is over, whether the
+  /// object is still there or not; NotFound, Corrupt, Replaced as they say.
   Result<Buffer> Get(const Reference& reference, const Context& context);
 
   /// Removes the object of a reference if it still bears the reference's write id; true when it
   /// removed one, false when it was gone, belongs to another write or lies behind an alias: aliases
-  /// are for reading, and a copy belongs to whoever made it.
+  /// are for reading, and a copy belongs to whoever made it. Forged and OutOfScope as Get.
   Result<bool> Purge(const Reference& reference, const Context& context);
 
   /// To be called when a value of `coordinate` was kept in the row: removes what this process wrote

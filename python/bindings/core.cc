@@ -34,6 +34,7 @@
 #include "base/fork_local.h"
 #include "calls.h"
 #include "py_store.h"
+#include "seal/seal.h"
 #include "streams.h"
 #include "values/parquet_footer.h"
 
@@ -100,6 +101,10 @@ std::optional<Decision> MakeDecision(std::optional<DecisionFields> fields) {
   return decision;
 }
 
+std::shared_ptr<const Seal> MakeSeal(const std::string& keys, int64_t unsigned_until) {
+  return std::make_shared<const Seal>(Seal{ValueOrRaise(SigningKeys::Parse(keys)), unsigned_until});
+}
+
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
 
 using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
@@ -108,10 +113,13 @@ using AliasPairs = std::vector<std::pair<std::string, std::string>>;
 class PyFreight {
  public:
   PyFreight(std::vector<StoreSpec> stores, AliasPairs aliases, const std::string& digest,
-            uint64_t max_bytes, std::string owner, double timeout, TransferOptions transfer)
+            uint64_t max_bytes, std::string owner, double timeout, TransferOptions transfer,
+            std::shared_ptr<const Seal> seal)
       : freight_([stores = WithTimeout(std::move(stores), timeout), aliases = std::move(aliases),
-                  defaults = Defaults(digest, max_bytes), owner = std::move(owner),
-                  transfer] { return Open(stores, aliases, defaults, owner, transfer); }) {
+                  defaults = Defaults(digest, max_bytes), owner = std::move(owner), transfer,
+                  seal = std::move(seal)] {
+          return Open(stores, aliases, defaults, owner, transfer, seal);
+        }) {
     Get();  // Texts are checked here and now, before any value is at stake.
   }
 
@@ -269,7 +277,8 @@ class PyFreight {
 
   static std::unique_ptr<Opened> Open(const std::vector<StoreSpec>& stores,
                                       const AliasPairs& aliases, const Decision& defaults,
-                                      const std::string& owner, const TransferOptions& transfer) {
+                                      const std::string& owner, const TransferOptions& transfer,
+                                      const std::shared_ptr<const Seal>& seal) {
     auto opened = std::make_unique<Opened>();
     std::vector<NamedStore> named;
     for (const auto& [name, uri, settings] : stores) {
@@ -290,7 +299,7 @@ class PyFreight {
       opened->error = std::move(set).error();
       return opened;
     }
-    opened->freight = std::make_unique<Freight>(std::move(named), defaults, owner, transfer);
+    opened->freight = std::make_unique<Freight>(std::move(named), defaults, owner, transfer, seal);
     return opened;
   }
 
@@ -435,22 +444,27 @@ NB_MODULE(_core, module) {
           "__init__",
           [](PyFreight* self, std::vector<StoreSpec> stores, AliasPairs aliases,
              const std::string& digest, uint64_t max_bytes, std::string owner, double timeout,
-             uint64_t memory, int slots, int connections) {
+             uint64_t memory, int slots, int connections, const std::string& signing_keys,
+             int64_t unsigned_until) {
             TransferOptions transfer;
             transfer.memory_bytes = memory;
             transfer.slots = slots;
             transfer.connections = connections;
             new (self) PyFreight(std::move(stores), std::move(aliases), digest, max_bytes,
-                                 std::move(owner), timeout, transfer);
+                                 std::move(owner), timeout, transfer,
+                                 MakeSeal(signing_keys, unsigned_until));
           },
           "stores"_a, nb::kw_only(), "aliases"_a = nb::cast(AliasPairs{}), "digest"_a = "crc32c",
           "max_bytes"_a = 0, "owner"_a = "", "timeout"_a = 60.0, "memory"_a = 0, "slots"_a = 1,
-          "connections"_a = 16,
+          "connections"_a = 16, "signing_keys"_a = "", "unsigned_until"_a = 0,
           "Checks (name, uri, settings) of each store; nothing is opened yet. One without a name "
           "is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: "
           "seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: "
           "by what "
-          "the machine has, shared among `slots`.")
+          "the machine has, shared among `slots`. `signing_keys`: as in formats/reference.md; "
+          "where "
+          "there are some, references without a signature are followed until `unsigned_until`, in "
+          "seconds since 1970, and others without a good one never.")
       .def(
           "put",
           [](PyFreight& self, const Coordinate& coordinate,

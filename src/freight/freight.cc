@@ -60,9 +60,18 @@ std::vector<Result<T>> Many(size_t count, int connections, const Context& contex
   return out;
 }
 
+// The place of what may be looked at: its signature first, so that what is forged learns nothing of
+// the stores that there are.
+Result<Place> Trusted(const std::vector<NamedStore>& stores, const Seal& seal,
+                      const Reference& reference) {
+  AIRFREIGHT_RETURN_IF_ERROR(seal.Check(reference, UnixSecondsNow()));
+  return Locate(stores, reference);
+}
+
 // The place of what may be read, and is still to be: what comes after Locate is about its object.
-Result<Place> Readable(const std::vector<NamedStore>& stores, const Reference& reference) {
-  AIRFREIGHT_ASSIGN_OR_RETURN(Place place, Locate(stores, reference));
+Result<Place> Readable(const std::vector<NamedStore>& stores, const Seal& seal,
+                       const Reference& reference) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(Place place, Trusted(stores, seal, reference));
   AIRFREIGHT_RETURN_IF_ERROR(CheckRetention(reference, UnixSecondsNow()));
   return place;
 }
@@ -70,10 +79,10 @@ Result<Place> Readable(const std::vector<NamedStore>& stores, const Reference& r
 }  // namespace
 
 Freight::Freight(std::vector<NamedStore> stores, Decision defaults, std::string owner,
-                 TransferOptions transfer)
+                 TransferOptions transfer, std::shared_ptr<const Seal> seal)
     : stores_(std::move(stores)),
       defaults_(std::move(defaults)),
-      state_(std::make_unique<FreightState>(std::move(owner), transfer)) {}
+      state_(std::make_unique<FreightState>(std::move(owner), transfer, std::move(seal))) {}
 
 Freight::~Freight() = default;
 
@@ -137,7 +146,7 @@ Result<Buffer> Freight::Get(const Reference& reference, const Context& context) 
 
 Result<Buffer> Freight::GetOne(const Reference& reference, int connections, bool one_of_many,
                                const Context& context) {
-  auto place = Readable(stores_, reference);
+  auto place = Readable(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return About(reference.coordinate, *place,
                PullBuffer(*place, reference, *state_, {connections, one_of_many}, context));
@@ -145,19 +154,19 @@ Result<Buffer> Freight::GetOne(const Reference& reference, int connections, bool
 
 Status Freight::GetToFile(const Reference& reference, const std::string& path,
                           const Context& context) {
-  auto place = Readable(stores_, reference);
+  auto place = Readable(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return About(reference.coordinate, *place, PullToFile(*place, reference, *state_, path, context));
 }
 
 Result<std::unique_ptr<ValueReader>> Freight::OpenReader(const Reference& reference) {
-  auto place = Readable(stores_, reference);
+  auto place = Readable(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   return std::make_unique<RangeReader>(*std::move(place), reference, *state_);
 }
 
 Result<bool> Freight::Purge(const Reference& reference, const Context& context) {
-  auto place = Locate(stores_, reference);
+  auto place = Trusted(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   if (!place->alias.empty()) return false;
   auto removed = RemoveWrite(**place, place->key, reference.write, context);

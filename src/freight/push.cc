@@ -167,10 +167,16 @@ tl::unexpected<Error> TooLarge(uint64_t size, const ValueInfo& info, std::string
 Push::Push(const std::vector<NamedStore>& stores, Decision decision, FreightState& state,
            Coordinate coordinate, ValueInfo info)
     : stores_(stores),
-      decision_(std::move(decision)),
+      decision_(Sealed(std::move(decision), *state.seal)),
       state_(state),
       coordinate_(std::move(coordinate)),
       info_(std::move(info)) {}
+
+Decision Push::Sealed(Decision decision, const Seal& seal) {
+  // A CRC can be made to fit by whoever can write to the store: what is signed says which bytes.
+  if (seal.Signs()) decision.digest = DigestKind::kSha256;
+  return decision;
+}
 
 Status Push::Prepare(const Attempt& attempt, uint64_t size) {
   AIRFREIGHT_RETURN_IF_ERROR(coordinate_.Validate());
@@ -194,7 +200,9 @@ Status Push::Prepare(const Attempt& attempt, uint64_t size) {
   ObjectFacts facts;
   facts.size = size;
   facts.digest = PlaceholderDigest(decision_.digest);
-  if (auto json = Draft(facts).ToJson(); !json) return Fail(std::move(json).error());
+  Reference draft = Draft(facts);
+  AIRFREIGHT_RETURN_IF_ERROR(state_.seal->Sign(&draft));
+  if (auto json = draft.ToJson(); !json) return Fail(std::move(json).error());
   return {};
 }
 
@@ -279,6 +287,7 @@ Result<Reference> Push::Publish(ObjectWriter& writer, const ObjectFacts& facts,
   if (outcome.unconditional) state_.ledger.NoteUnconditional(place_.store->name);
   Reference reference = Draft(facts);
   reference.etag = outcome.info.version;
+  AIRFREIGHT_RETURN_IF_ERROR(state_.seal->Sign(&reference));  // (As the draft was.)
   state_.ledger.Note(stamp_.coordinate,
                      {place_.store->name, place_.key, outcome.info.version, stamp_.write});
   if (earlier && (earlier->store != place_.store->name || earlier->key != place_.key)) {

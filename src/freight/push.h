@@ -4,6 +4,7 @@
 /// \brief One push of one value: where it goes, who writes it, and the reference that comes of it.
 
 #include <chrono>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "freight/freight_write.h"
 #include "freight/ledger.h"
 #include "freight/place.h"
+#include "seal/seal.h"
 #include "transfer/memory_budget.h"
 
 namespace airfreight {
@@ -21,14 +23,17 @@ namespace airfreight {
 ///
 /// Threads: may be shared.
 struct FreightState {
-  FreightState(std::string owner_name, const TransferOptions& options)
+  FreightState(std::string owner_name, const TransferOptions& options,
+               std::shared_ptr<const Seal> how)
       : owner(std::move(owner_name)),
         transfer(options),
+        seal(how != nullptr ? std::move(how) : std::make_shared<const Seal>()),
         sends(MemoryOf(options) / 2),
         pulls(MemoryOf(options) / 2) {}
 
   const std::string owner;
   const TransferOptions transfer;
+  const std::shared_ptr<const Seal> seal;
   Ledger ledger;
   /// One half of the memory is for what is held on its way out,
   MemoryBudget sends;
@@ -90,6 +95,7 @@ class Push {
   }
 
  private:
+  static Decision Sealed(Decision decision, const Seal& seal);
   Reference Draft(const ObjectFacts& facts) const;
 
   const std::vector<NamedStore>& stores_;

@@ -118,6 +118,7 @@ std::string CanonicalForm(const Reference& reference) {
     AppendField("tail", fmt::format("{} {}", reference.tail->offset, reference.tail->digest), &out);
   }
   AppendField("written", reference.written, &out);
+  AppendUnlessEmpty("expires", reference.expires, &out);
   AppendField("write", reference.write, &out);
   AppendUnlessEmpty("host", reference.host, &out);
   AppendUnlessEmpty("owner", reference.owner, &out);

@@ -46,6 +46,7 @@ Reference Example() {
   r.summary = "DataFrame 10 × 1: id int64";
   r.columns = {{"id", "int64"}};
   r.written = "2026-01-01T00:03:11Z";
+  r.expires = "2026-01-08T00:03:11Z";
   r.write = "7f3c0123456789abcdef0123456789ab";
   r.owner = "prod-eu";
   return r;
@@ -106,6 +107,8 @@ TEST(SignatureTest, EveryFieldByWhichAReaderActsIsCovered) {
       {"tail's digest", [](Reference* r) { r->tail->digest = "crc32c:9f3a11c3"; }},
       {"no tail", [](Reference* r) { r->tail.reset(); }},
       {"written", [](Reference* r) { r->written = "2026-01-01T00:03:12Z"; }},
+      {"expires", [](Reference* r) { r->expires = "2027-01-01T00:00:00Z"; }},
+      {"no expires", [](Reference* r) { r->expires.clear(); }},
       {"write", [](Reference* r) { r->write.back() = '0'; }},
       {"host", [](Reference* r) { r->host = "worker-1"; }},
       {"owner", [](Reference* r) { r->owner = "staging"; }},
