@@ -10,9 +10,12 @@ from __future__ import annotations
 import configparser
 import os
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airfreight.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 #: Where Airflow has its configuration: 3.x, 2.x. Our section is looked up in its file layer only: a
 #: look-up of an unknown option through `conf.get` makes Airflow 3.2+ import every provider first.
@@ -148,6 +151,15 @@ class Masker:
         for redact in self._redact:
             value = redact(value, name)
         return value
+
+
+def mask(secrets: Iterable[str]) -> None:
+    """Has Airflow hide texts in what this process logs, where its masker is loaded."""
+    found = [vars(sys.modules[name]).get("mask_secret") for name in _MASKERS if name in sys.modules]
+    for secret in secrets:
+        for hide in found:
+            if hide is not None:
+                hide(secret)
 
 
 def executor() -> str:

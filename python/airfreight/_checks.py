@@ -9,6 +9,7 @@ option's name begins; empty when nothing is.
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
 #: kMaxDirectoryBytes, kMinBucketBytes and kMaxBucketBytes in `src/store/uri.cc`; kMaxPrefixBytes in
 #: `include/airfreight/coordinate.h`; kMaxLabel in `src/store/s3/endpoint.cc`.
@@ -26,6 +27,8 @@ _ENDPOINT = re.compile(
 
 
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\])(?::([0-9]+))?")
+#: A time in UTC, as the settings have it.
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ](\d\d:\d\d:\d\d)(?:Z|\+00:00))?", re.ASCII)
 #: An `int` of the core.
 _MAX_DATABASE = 2**31 - 1
 
@@ -185,6 +188,35 @@ def _parts(path: str) -> str:
         if part in (".", ".."):
             return f"must not have {part!r} as a part"
     return ""
+
+
+#: An entry of `signing_keys`, as `src/seal/signature.cc` has it; 32 bytes have 43 digits.
+_SIGNING_KEY = re.compile(r"[A-Za-z0-9._-]{1,64}(@[^\s:,@]+)?:[A-Za-z0-9+/_-]{43,}={0,2}")
+
+
+def signing_keys(text: str) -> str:
+    """Checks keys, none of which it shows."""
+    for number, entry in enumerate(text.replace(",", " ").split(), 1):
+        if _SIGNING_KEY.fullmatch(entry) is None:
+            return f"must be <id>:<base64 of 32 bytes or more>, which key {number} is not"
+    return ""
+
+
+def moment(text: str) -> str:
+    """Checks a time in UTC."""
+    return "" if seconds(text) is not None else "must be a date, or a date and time in UTC"
+
+
+def seconds(text: str) -> int | None:
+    """The seconds since 1970 of a time in UTC; None when it is none."""
+    match = _MOMENT.fullmatch(text)
+    if match is None:
+        return None
+    try:
+        when = datetime.strptime(f"{match[1]} {match[2] or '00:00:00'} +0000", "%Y-%m-%d %H:%M:%S %z")
+    except ValueError:
+        return None
+    return int(when.timestamp())
 
 
 def endpoint_url(url: str) -> str:

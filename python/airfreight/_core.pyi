@@ -120,9 +120,9 @@ class Freight:
     Stores by name, the first of which is written to by default. Threads may share it; a forked child may use it.
     """
 
-    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16) -> None:
+    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16, signing_keys: str = '', unsigned_until: int = 0) -> None:
         """
-        Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`.
+        Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`. `signing_keys`: as in formats/reference.md; where there are some, references without a signature are followed until `unsigned_until`, in seconds since 1970, and others without a good one never.
         """
 
     def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int] | None = None) -> str:

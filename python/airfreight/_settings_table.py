@@ -38,6 +38,8 @@ class Option(NamedTuple):
         minimum, maximum: smallest and largest right number.
         store: "s3", "gs", "az", "redis", "file" or "fsspec" when the option belongs to that kind
             of store; else "".
+        secret: whether its text is one: it is shown nowhere, and may also come from a command
+            (`<NAME>_CMD`) or from Airflow's secrets backend (`<NAME>_SECRET`).
     """
 
     name: str
@@ -49,6 +51,7 @@ class Option(NamedTuple):
     minimum: float | None = None
     maximum: float | None = None
     store: str = ""
+    secret: bool = False
 
     @property
     def environment_name(self) -> str:
@@ -75,9 +78,12 @@ def _option(
     choices: tuple[str, ...] = (),
     minimum: float | None = None,
     maximum: float | None = None,
+    secret: bool = False,
 ) -> Option:
     store = next((kind for kind in _KINDS if name.startswith(f"{kind}_")), "")
-    return Option(name, kind, default, example, description, choices, minimum, maximum, store)
+    return Option(
+        name, kind, default, example, description, choices, minimum, maximum, store, secret
+    )
 
 
 OPTIONS: tuple[Option, ...] = (
@@ -213,6 +219,35 @@ OPTIONS: tuple[Option, ...] = (
         "prod-eu",
         "A name for this Airflow deployment that every reference and object carries. Deployments "
         "need a prefix each: a push to where another one wrote is refused.",
+    ),
+    _option(
+        "signing",
+        "string",
+        "auto",
+        "required",
+        "Whether references are signed, so that nobody who can write to the database can make one "
+        "up or change one (formats/reference.md). auto: where there are signing_keys, all are "
+        "signed, with a sha256 digest, and only signed ones are followed. required: the same, and "
+        "without a key nothing is pushed or pulled. off: keys are not looked at.",
+        choices=("off", "auto", "required"),
+    ),
+    _option(
+        "signing_keys",
+        "string",
+        None,
+        "k1:q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=",
+        "What references are signed with: <id>:<base64 of 32 bytes or more>, the same on all "
+        "machines. Several, separated by commas or blanks, for rotation: the first one signs, all "
+        "are valid. <id>@<dag>:<base64> is a key for one DAG only.",
+        secret=True,
+    ),
+    _option(
+        "accept_unsigned_until",
+        "string",
+        None,
+        "2027-01-31T00:00:00Z",
+        "Until when references without a signature are followed although there are signing_keys: "
+        "as long as there are rows from before. A date, or a date and time in UTC.",
     ),
     _option(
         "log_return_values",

@@ -27,6 +27,10 @@ _TRUE = ("true", "t", "1", "yes", "on")
 _FALSE = ("false", "f", "0", "no", "off")
 #: Executors whose tasks run on the scheduler's own machine.
 _LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
+#: Options beside those of the table: where a secret comes from.
+_SECRETS = {
+    option.name + ending for option in OPTIONS if option.secret for ending in ("_cmd", "_secret")
+}
 #: Where an `@` stands for a connection, and not for a password.
 _STORES = ("store", "read_also")
 #: What else than kind and range is asked of a text.
@@ -37,6 +41,8 @@ _TEXTS = {
     "gs_kms_key_name": _checks.gs_kms_key_name,
     "gs_user_project": _checks.gs_user_project,
     "redis_sentinels": _checks.redis_sentinels,
+    "signing_keys": _checks.signing_keys,
+    "accept_unsigned_until": _checks.moment,
     "az_endpoint_url": _checks.endpoint_url,
     "az_account": _checks.az_account,
     "az_tenant_id": _checks.az_id,
@@ -63,6 +69,8 @@ class Settings:
         slots: tasks that share the machine's memory.
         max_connections: requests at once for one value or list.
         deployment_id: goes into references as their owner.
+        signing: "off", "auto" or "required"; the keys are not here, see `signing.seal`.
+        accept_unsigned_until: seconds since 1970; 0: unsigned references are not followed.
         log_return_values: whether Python tasks log what they return.
         render_whole_arguments: whether Airflow makes text of all of a Python task's arguments.
         describe: what references tell of values: "full", "schema" or "size".
@@ -87,6 +95,8 @@ class Settings:
     slots: int = 1
     max_connections: int = 16
     deployment_id: str = ""
+    signing: str = "auto"
+    accept_unsigned_until: int = 0
     log_return_values: bool = False
     render_whole_arguments: bool = True
     describe: str = "schema"
@@ -159,7 +169,7 @@ def check() -> None:
 def review() -> tuple[Settings | None, list[str], list[str]]:
     """The settings, where they are right; names that are probably others; and what is wrong."""
     texts = read()
-    doubts = [_unknown(name) for name in texts if name not in BY_NAME]
+    doubts = [_unknown(name) for name in texts if name not in BY_NAME and name not in _SECRETS]
     doubts += [
         f"{name} is not a setting of Airflow; did you mean {right}?"
         for name in os.environ
@@ -259,6 +269,8 @@ def _parse(
             slots=_airflow.slots(executor),
             max_connections=int(values.get("max_connections", "16")),
             deployment_id=values.get("deployment_id", ""),
+            signing=values.get("signing", "auto"),
+            accept_unsigned_until=_checks.seconds(values.get("accept_unsigned_until", "")) or 0,
             log_return_values=boolean(values.get("log_return_values", "False")),
             render_whole_arguments=boolean(values.get("render_whole_arguments", "True")),
             describe=values.get("describe", "schema"),
@@ -327,7 +339,7 @@ def distributed(executor: str) -> str:
 
 def _complaint(option: Option, was: str, problem: str, *, secret: bool = False) -> str:
     # A key and a secret before an `@` are a common mistake, and no text for a log.
-    secret = secret or _checks.holds_secret(was) or (option.name not in _STORES and "@" in was)
+    secret = secret or option.secret or _checks.holds_secret(was) or (option.name not in _STORES and "@" in was)
     shown = "it may hold a secret and is not shown" if secret else f"it was {was!r}"
     return (
         f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; {shown}. "

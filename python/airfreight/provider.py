@@ -19,6 +19,7 @@ def get_provider_info() -> dict[str, Any]:
             "type": _KINDS[option.kind],
             "example": option.example,
             "default": option.default,
+            **({"sensitive": True} if option.secret else {}),
         }
         for option in OPTIONS
     }

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airfreight import _checks, _threads, connections
+from airfreight import _checks, _threads, connections, signing
 from airfreight._imports import loading
 from airfreight._settings_table import OPTIONS
 from airfreight.config import settings
@@ -368,6 +368,7 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
         for found in credentials:
             renew, ends = min(renew, found.expires), min(ends, found.ends)
         stores.append((store.name, store.uri, its_settings))
+    sealed = signing.seal(current)
     try:
         made = _core.Freight(
             stores,
@@ -379,6 +380,8 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
             memory=current.transfer_memory,
             slots=current.slots,
             connections=current.max_connections,
+            signing_keys=sealed.keys,
+            unsigned_until=sealed.unsigned_until,
         )
     except InvalidError as error:
         raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error
