@@ -213,7 +213,9 @@ def seconds(text: str) -> int | None:
     if match is None:
         return None
     try:
-        when = datetime.strptime(f"{match[1]} {match[2] or '00:00:00'} +0000", "%Y-%m-%d %H:%M:%S %z")
+        when = datetime.strptime(
+            f"{match[1]} {match[2] or '00:00:00'} +0000", "%Y-%m-%d %H:%M:%S %z"
+        )
     except ValueError:
         return None
     return int(when.timestamp())

@@ -39,7 +39,10 @@ def read(option: Option) -> str:
     """
     file = _airflow.file_options(SECTION)
     sources: tuple[tuple[Callable[[str], str | None], Callable[[str], str]], ...] = (
-        (lambda ending: os.environ.get((ENVIRONMENT_PREFIX + option.name + ending).upper()), _spelt),
+        (
+            lambda ending: os.environ.get((ENVIRONMENT_PREFIX + option.name + ending).upper()),
+            _spelt,
+        ),
         (lambda ending: file.get(option.name + ending), _spelt_in_file),
     )
     ways = (("", lambda text, _: text), ("_cmd", _output), ("_secret", _entry))
@@ -62,8 +65,8 @@ def _spelt_in_file(name: str) -> str:
 def _output(command: str, setting: str) -> str:
     try:
         arguments = shlex.split(command)
-        done = subprocess.run(  # noqa: S603 (the administrator's own command, as Airflow's are)
-            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=_PATIENCE
+        done = subprocess.run(  # noqa: S603 (the administrator's own, as Airflow's are)
+            arguments, capture_output=True, check=False, timeout=_PATIENCE
         )
     except subprocess.TimeoutExpired:
         raise ConfigError(
@@ -77,8 +80,8 @@ def _output(command: str, setting: str) -> str:
         ) from None
     if done.returncode != 0:
         raise ConfigError(
-            f"The command of {setting} failed with status {done.returncode}. What it printed is not "
-            "shown, as it may hold a secret; run it by hand as the user of the worker."
+            f"The command of {setting} failed with status {done.returncode}. What it printed is "
+            "not shown, as it may hold a secret; run it by hand as the user of the worker."
         )
     text = done.stdout.decode(errors="replace")
     if not text.strip():

@@ -339,7 +339,12 @@ def distributed(executor: str) -> str:
 
 def _complaint(option: Option, was: str, problem: str, *, secret: bool = False) -> str:
     # A key and a secret before an `@` are a common mistake, and no text for a log.
-    secret = secret or option.secret or _checks.holds_secret(was) or (option.name not in _STORES and "@" in was)
+    secret = (
+        secret
+        or option.secret
+        or _checks.holds_secret(was)
+        or (option.name not in _STORES and "@" in was)
+    )
     shown = "it may hold a secret and is not shown" if secret else f"it was {was!r}"
     return (
         f"[{SECTION}] {option.name} ({option.environment_name}) {problem}; {shown}. "

@@ -43,8 +43,8 @@ def seal(settings: Settings) -> Seal:
         if settings.signing == "required":
             name = _OPTIONS["signing_keys"].environment_name
             raise ConfigError(
-                f"[airfreight] signing is required, and there is no key to sign with. Set {name} to "
-                "<id>:<base64>, for example k1: and what `openssl rand -base64 32` prints, or "
+                f"[airfreight] signing is required, and there is no key to sign with. Set {name} "
+                "to <id>:<base64>, for example k1: and what `openssl rand -base64 32` prints, or "
                 f"{name}_CMD or {name}_SECRET to what gives it; the same on all machines."
             )
         return Seal()

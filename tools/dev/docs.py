@@ -44,6 +44,13 @@ def settings_page() -> str:
     for option in _table().OPTIONS:
         lines = [f"## `{option.name}`", "", option.description, ""]
         lines.append(f"- variable: `{option.environment_name}`")
+        if option.secret:
+            name = option.environment_name
+            lines.append(
+                f"- a secret: it may also be the output of the command in `{name}_CMD`, or the "
+                f"entry of Airflow's secrets backend that `{name}_SECRET` names; in `airflow.cfg` "
+                f"likewise `{option.name}_cmd` and `{option.name}_secret`"
+            )
         if option.choices:
             lines.append("- one of: " + ", ".join(f"`{choice}`" for choice in option.choices))
         else:
