@@ -18,7 +18,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.servers.process import REPOSITORY
 from tests.servers.server import Server
@@ -81,12 +81,18 @@ class MotoServer(Server):
 
     def user(self, name: str, *, allow: Sequence[str]) -> User:
         """Makes a user who may do these actions, and no other, with everything in the store."""
-        self._authenticate(after=float("inf"))
         statement = {"Effect": "Allow", "Action": list(allow), "Resource": "*"}
-        policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+        return self.user_with({"Version": "2012-10-17", "Statement": [statement]}, name)
+
+    def user_with(self, policy: dict[str, Any], name: str) -> User:
+        """Makes a user who may do what an IAM policy says; HTTPError where it is none."""
+        self._authenticate(after=float("inf"))
         self._iam(Action="CreateUser", UserName=name)
         self._iam(
-            Action="PutUserPolicy", UserName=name, PolicyName="allowed", PolicyDocument=policy
+            Action="PutUserPolicy",
+            UserName=name,
+            PolicyName="allowed",
+            PolicyDocument=json.dumps(policy),
         )
         answer = self._iam(Action="CreateAccessKey", UserName=name)
         self._authenticate(after=0)

@@ -40,6 +40,7 @@ class S3Client:
     secret_key: str = dataclasses.field(repr=False)
     region: str = "us-east-1"
     ca_file: str | None = None
+    service: str = "s3"
 
     def request(
         self,
@@ -73,7 +74,7 @@ class S3Client:
                 digest,
             ]
         )
-        scope = f"{now[:8]}/{self.region}/s3/aws4_request"
+        scope = f"{now[:8]}/{self.region}/{self.service}/aws4_request"
         to_sign = (
             f"AWS4-HMAC-SHA256\n{now}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
         )

@@ -140,7 +140,7 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("bindings", _bindings, after=("wheel", "core"), compiles=True)
     stages.stage("debootstrap", _debootstrap, after=with_wheel)
     stages.stage("matrix", matrix.check, after=with_wheel)
-    stages.stage("access", _access_tests, after=with_wheel)
+    stages.stage("access", _access_tests, after=(*with_wheel, "core"))
     stages.stage("chaos", partial(_chaos, 1000, seed=1), after=with_wheel)
     # A dozen targets: within the minute that the stage may take.
     stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",), group="asan")
@@ -267,9 +267,15 @@ def _server_tests() -> None:
 
 
 def _access_tests() -> None:
-    """Denials, on a server that knows who may do what."""
+    """Denials and permissions, on servers that know who may do what."""
     venv = installing.core_venv(build.wheel())
-    run([venv / "bin" / "python", "-m", "pytest", "-q", "tests/access"])
+    installing.minio()
+    python = venv / "bin" / "python"
+    run([python, "-m", "pytest", "-q", "tests/access"], env=_server_env())
+    # What a worker may do is all that the store and the facade need.
+    program = build.configure_and_build("debug") / "airfreight_conformance_tests"
+    options = ["--gtest_brief=1", "--gtest_filter=*/s3"]
+    run([python, "-m", "tests.access.worker", "--", program, *options], env=_server_env())
 
 
 def _fork(rounds: int) -> None:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+#: The modules of the verbs, each with `add(verbs)`; they import what they need when they run.
+_VERBS = (
+    "policy",
+    "iam_policy",
+    "lifecycle",
+)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one verb; its exit status."""
-    from airfreight.cli import policy
-
     parser = argparse.ArgumentParser(prog="airfreight")
-    policy.add(parser.add_subparsers(required=True, metavar="verb"))
+    verbs = parser.add_subparsers(required=True, metavar="verb")
+    for name in _VERBS:
+        import_module(f"airfreight.cli.{name}").add(verbs)
     parsed = parser.parse_args(arguments)
     status: int = parsed.run(parsed)
     return status

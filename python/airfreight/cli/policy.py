@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import sys
 from typing import TYPE_CHECKING, Any
+
+from airfreight.cli.output import quiet
 
 if TYPE_CHECKING:
     from airfreight.config import Settings
@@ -54,7 +54,7 @@ def _size(text: str) -> int:
 
 
 def _check(asked: argparse.Namespace) -> int:
-    with _quiet():
+    with quiet():
         from airfreight.cli import checks
 
         found = checks.check(texts_only=asked.texts)
@@ -72,11 +72,6 @@ def _check(asked: argparse.Namespace) -> int:
     return found.status
 
 
-def _quiet() -> contextlib.AbstractContextManager[Any]:
-    """Airflow 2 logs to where our answer goes, which a program may read."""
-    return contextlib.redirect_stdout(sys.stderr)
-
-
 def _settings() -> Settings | str:
     from airfreight.config import settings
     from airfreight.errors import ConfigError
@@ -88,7 +83,7 @@ def _settings() -> Settings | str:
 
 
 def _explain(asked: argparse.Namespace) -> int:
-    with _quiet():
+    with quiet():
         from airfreight import decision
 
         current = _settings()

@@ -116,6 +116,28 @@ bool IsRead(Operation operation) {
   return operation == Operation::kGet || operation == Operation::kHead;
 }
 
+// What a 403 may be about that names no reason: what the operation takes, in IAM's words
+// (docs.aws.amazon.com/AmazonS3/latest/userguide/using-with-s3-policy-actions.html).
+std::string_view ActionAdvice(Operation operation) {
+  switch (operation) {
+    case Operation::kGet:
+    case Operation::kHead:
+      return "it takes s3:GetObject on this key";
+    case Operation::kPut:
+    case Operation::kCreateUpload:
+    case Operation::kUploadPart:
+    case Operation::kCompleteUpload:
+      return "it takes s3:PutObject on this key, and the right to use what encrypts it";
+    case Operation::kRemove:
+      return "it takes s3:DeleteObject on this key";
+    case Operation::kAbortUpload:
+      return "it takes s3:AbortMultipartUpload on this key";
+    case Operation::kList:
+      return "it takes s3:ListBucket on the bucket, for this prefix";
+  }
+  return "";
+}
+
 // By the status alone.
 Meaning MeaningOf(const FailedAnswer& answer) {
   switch (answer.status) {
@@ -138,7 +160,7 @@ Meaning MeaningOf(const FailedAnswer& answer) {
                 "the object is not there, or these credentials may not read it: without "
                 "s3:ListBucket the store does not say which"};
       }
-      return {"", ErrorCode::kDenied, false, ""};
+      return {"", ErrorCode::kDenied, false, ActionAdvice(answer.operation)};
     case 404:
       return {"", ErrorCode::kNotFound, false, ""};
     case 407:

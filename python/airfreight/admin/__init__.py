@@ -1,0 +1,1 @@
+"""What the verbs of the command `airfreight` do for an administrator; no task imports it."""
