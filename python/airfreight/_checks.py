@@ -265,6 +265,31 @@ def az_encryption_scope(text: str) -> str:
     return "" if right else "must be 3 to 63 letters, digits, hyphens and underscores"
 
 
+def s3_key(text: str) -> str:
+    """Checks what looks like a key of AWS KMS: other servers have names of their own for theirs.
+
+    The forms: docs.aws.amazon.com/kms/latest/developerguide/concepts-intro.html (identifiers).
+    """
+    if text.startswith("arn:"):
+        arn = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:(?:key/[A-Za-z0-9-]+|alias/[A-Za-z0-9/_-]+)"
+        if re.fullmatch(arn, text):
+            return ""
+        return "must be arn:aws:kms:<region>:<account's 12 digits>:key/<id> or …:alias/<name>"
+    if text.startswith("alias") and not re.fullmatch(r"alias/[A-Za-z0-9/_-]{1,250}", text):
+        return "must be alias/<name>"
+    return ""
+
+
+def is_aws_key(text: str) -> bool:
+    """Whether AWS KMS could know a key by this: an ARN, an alias, an id."""
+    if text.startswith(("arn:", "alias/")):
+        return not s3_key(text)
+    # (Of keys in several regions: mrk- and 32 digits.)
+    return bool(
+        re.fullmatch(r"(?:mrk-)?[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", text)
+    )
+
+
 def region(text: str) -> str:
     """Checks the name of a region."""
     if len(text) > _MAX_REGION or not re.fullmatch(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?", text):

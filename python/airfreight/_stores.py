@@ -22,6 +22,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _KINDS = {option.store for option in OPTIONS if option.store}
 #: Kinds that encrypt no object under a key of its own; of others the core knows when it opens them.
 _WITHOUT_KEYS = ("file", "fsspec", "memory", "redis")
+#: What a key looks like, of kinds of stores that take one; of others their own servers know.
+_KEYS = {
+    "s3": (_checks.s3_key, "arn:aws:kms:eu-central-1:111122223333:key/1234abcd or alias/xcom"),
+    "gs": (
+        _checks.gs_kms_key_name,
+        "projects/my-project/locations/eu/keyRings/airflow/cryptoKeys/xcom",
+    ),
+    "az": (_checks.az_encryption_scope, "sales-2026, a scope of the account"),
+}
 #: The name of the store of `[airfreight] store`.
 _DEFAULT = "default"
 
@@ -66,18 +75,42 @@ def of_rules(policy: Policy, default: str) -> list[str]:
     return [
         f"{policy.source}, line {rule.lines['encryption_key']}: rule {rule.name!r}: {problem}"
         for rule in policy.rules()
-        if "encryption_key" in rule.values
-        and (problem := _of_key(store := rule.values.get("store", _DEFAULT), uris[store]))
+        if (key := rule.values.get("encryption_key"))
+        and (problem := _of_key(key, store := rule.values.get("store", _DEFAULT), uris[store]))
     ]
 
 
-def _of_key(store: str, uri: str) -> str:
-    if _checks.kind(uri) not in _WITHOUT_KEYS:
+def _of_key(key: str, store: str, uri: str) -> str:
+    kind = _checks.kind(uri)
+    if kind in _WITHOUT_KEYS:
+        return (
+            "encryption_key is for stores that encrypt an object under a key of its own, and the "
+            f"store {store!r} is {_bare(uri)}. Give the rule another store, or take encryption_key "
+            "out"
+        )
+    check, example = _KEYS.get(kind, (None, ""))
+    if check is None or not (problem := check(key)):
         return ""
     return (
-        "encryption_key is for stores that encrypt an object under a key of its own, and the store "
-        f"{store!r} is {_bare(uri)}. Give the rule another store, or take encryption_key out"
+        f"encryption_key {problem}; it was {key!r}, for the store {store!r}, which is "
+        f"{_bare(uri)}. Example: {example}"
     )
+
+
+def doubtful_keys(policy: Policy, default: str) -> list[str]:
+    """Keys of rules that Amazon could not know, for stores that are not said to be another's."""
+    uris = {name: uri for name, (uri, _) in policy.stores.items()} | {_DEFAULT: default}
+    found = []
+    for rule in policy.rules():
+        key, store = rule.values.get("encryption_key"), rule.values.get("store", _DEFAULT)
+        if not key or _checks.kind(uris[store]) != "s3" or _checks.is_aws_key(key):
+            continue
+        found.append(
+            f"{policy.source}, line {rule.lines['encryption_key']}: rule {rule.name!r}: "
+            f"encryption_key {key!r} is no ARN, alias or id of a key of AWS KMS; another server "
+            f"that the store {store!r} may be has names of its own. Example: {_KEYS['s3'][1]}"
+        )
+    return found
 
 
 def _of_store(

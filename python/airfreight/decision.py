@@ -39,6 +39,7 @@ class Decision:
         digest: "crc32c" or "sha256".
         max_size: the most bytes that are pushed; 0: no limit of ours.
         encryption_key: what the store encrypts it under, in its own terms; "": as its settings say.
+            With one the threshold is 0.
         retention: seconds after which it may be gone; 0: it stays.
         outage: "fail".
         may_change: the settings that `airfreight.options` may change.
@@ -76,6 +77,11 @@ class Decision:
             self.retention,
         )
 
+    @property
+    def encrypted(self) -> bool:
+        """Whether it was asked that the value be encrypted: no row may hold it as it is."""
+        return bool(self.encryption_key)
+
     def label(self, name: str) -> str:
         """A setting with who says it, for messages."""
         if name in self.changed:
@@ -95,6 +101,8 @@ class Decision:
         """Who says what a setting is, for messages: a rule with its line, or an option."""
         if name in self.changed:
             return "airfreight.options"
+        if name == "threshold" and self.encrypted and not (self.rule and name in self.rule.values):
+            return self.origin("encryption_key")
         if self.rule is not None and name in self.rule.values:
             return f"rule {self.rule.name!r}, line {self.rule.lines[name]} of {self.source}"
         return _RULES_ONLY.get(name) or f"[airfreight] {_OPTIONS.get(name, name)}"
@@ -128,6 +136,10 @@ def decide(settings: Settings, found: Found | None) -> Decision:
     said: dict[str, Any] = {name: read(name, text) for name, text in found.values.items()}
     # A rule can forbid what the section allows, not the other way round.
     assert said.get("pickle") in (None, "never")
+    if said.get("encryption_key"):
+        # The store would not encrypt what stays in the row. (A rule with another threshold beside
+        # a key is refused when the policy is read.)
+        said["threshold"] = 0
     return replace(plain, rule=found, **said)
 
 

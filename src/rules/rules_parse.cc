@@ -264,11 +264,25 @@ class Reader {
                "]; " + Hint(named->second, known, "the stores are " + Joined(known)));
   }
 
+  // The store does not encrypt what stays in the row: beside a key nothing does.
+  void CheckEncryption(const Rule& rule) {
+    const auto threshold = rule.values.find("threshold");
+    if (!rule.values.contains("encryption_key") || threshold == rule.values.end() ||
+        threshold->second == "0") {
+      return;
+    }
+    Refuse(rule, rule.lines.at("threshold"),
+           "threshold is " + Shown(threshold->second) +
+               " beside an encryption_key, and what stays in the row is not encrypted by the "
+               "store. Leave it out: under an encryption_key all values go to the store");
+  }
+
   void CheckTogether() {
     const auto& rules = found_.rules;
     for (size_t i = 0; i < rules.size(); ++i) {
       const Rule& rule = rules[i];
       CheckStore(rule);
+      CheckEncryption(rule);
       if (rule.min_size && rule.below_size && *rule.min_size >= *rule.below_size) {
         Refuse(rule, rule.line,
                "it can never match: no size is at least min_size and below "

@@ -16,6 +16,15 @@ std::vector<std::string> Problems(std::string_view text) {
   return problems;
 }
 
+TEST(RulesTest, BesideAnEncryptionKeyNothingStaysInTheRow) {
+  EXPECT_THAT(Problems("[[rules]]\nencryption_key = \"k\"\nthreshold = -1"),
+              ElementsAre(HasSubstr("line 3: rule '#1': threshold is '-1' beside an "
+                                    "encryption_key")));
+  EXPECT_THAT(Problems("[[rules]]\nthreshold = \"1KiB\"\nencryption_key = \"k\""),
+              ElementsAre(HasSubstr("line 2: rule '#1': threshold is '1024' beside")));
+  EXPECT_THAT(Problems("[[rules]]\nthreshold = 0\nencryption_key = \"k\""), IsEmpty());
+}
+
 TEST(RulesTest, StoresAliasesAndRulesAreRead) {
   std::vector<std::string> problems;
   const Rules rules = ParseRules(R"([stores.eu]

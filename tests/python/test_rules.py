@@ -169,7 +169,7 @@ def test_all_settings_of_a_rule_are_decided_and_explained(
         "store = eu  (rule 'all', line 7 of [airfreight] policy)",
         "retention = 36h  (rule 'all', line 10 of [airfreight] policy)",
         "may_change = format  (rule 'all', line 15 of [airfreight] policy)",
-        "threshold = 32768  ([airfreight] threshold)",
+        "threshold = 0  (rule 'all', line 9 of [airfreight] policy)",
     ):
         assert line in told.splitlines()
     assert main(["policy", "explain", "--dag", "other", "--task", "t"]) == 0

@@ -69,7 +69,7 @@ def check(*, texts_only: bool) -> Findings:
     Args:
         texts_only: no connection is looked up, and no store asked.
     """
-    from airfreight import config
+    from airfreight import _stores, config
 
     found = Findings()
     current, found.warnings, found.errors = config.review()
@@ -80,6 +80,7 @@ def check(*, texts_only: bool) -> Findings:
         count = len(current.policy.rules())
         found.head = f"{current.policy.source}: {count} {'rule' if count == 1 else 'rules'}"
         found.warnings += _types_of_nothing(current.policy)
+        found.warnings += _stores.doubtful_keys(current.policy, current.store)
     _look_at_stores(found, texts_only=texts_only)
     return found
 

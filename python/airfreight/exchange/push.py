@@ -172,6 +172,8 @@ def _pack(value: Any, address: Address, looked: Looked = None) -> Any:
     current = _now()
     if current.threshold < 0:
         return _pack_by_default(value, address)
+    if current.encrypted:
+        _require(address, value)  # Without a key for an object it would stay in the row.
 
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
