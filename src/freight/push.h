@@ -24,7 +24,7 @@ namespace airfreight {
 /// Threads: may be shared.
 struct FreightState {
   FreightState(std::string owner_name, const TransferOptions& options,
-               std::shared_ptr<const Seal> how)
+               std::shared_ptr<const Seal> how = nullptr)
       : owner(std::move(owner_name)),
         transfer(options),
         seal(how != nullptr ? std::move(how) : std::make_shared<const Seal>()),
