@@ -42,7 +42,7 @@ STAMP = ".airfreight-env.json"
 # What the outer Python has: the installer, and what runs the tests around an Airflow.
 TOOLS_PINS = ROOT / "tools" / "requirements.txt"
 
-COMMON = ("psycopg2-binary", "pyarrow", "numpy")
+COMMON = ("psycopg2-binary", "pymysql", "pyarrow", "numpy")
 # For the tests of the package that run inside such an environment; duckdb reads what we write.
 PYTHON_TESTS = ("pytest", "hypothesis", "polars", "duckdb")
 # The official backend with its S3 file system: the peer of the benchmark.

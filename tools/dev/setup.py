@@ -33,7 +33,8 @@ APT_GROUPS = {
     "lint": ("clang-19", "shellcheck"),
     "test": (
         "clang-19", "libclang-rt-19-dev", "llvm-19", "libgtest-dev", "libgmock-dev", "debootstrap",
-        "redis-server", "procps", "gdb", "unzip", "libarchive-tools",
+        "redis-server", "procps", "gdb", "unzip", "libarchive-tools", "postgresql",
+        "mariadb-server-core", "mariadb-client-core", "util-linux",
     ),
 }  # fmt: skip
 

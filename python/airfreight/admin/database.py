@@ -1,0 +1,551 @@
+"""Airflow's metadata database, as administration sees it: the rows of XComs, and the runs.
+
+    database = connect()
+    for row in database.rows(dag="sales"):
+        ...
+
+By Airflow's own SQLAlchemy (1.4 and 2), and by the columns that the tables really have, so that
+one module serves Airflow 2.9 to 3.4 on PostgreSQL, MySQL, MariaDB and SQLite. None of Airflow's
+models is imported, and nothing is deserialized: a value is the bytes of Airflow 2 or the JSON of
+Airflow 3.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import NullPool
+
+from airfreight._imports import loading
+from airfreight.errors import ConfigError, InvalidError, UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy.engine import Connection, Engine
+
+#: Airflow's own tables: `xcom` up to 3.3; from 3.4 on the rows from before, and those of attempts.
+_LIVE = ("xcom", "xcom_v1", "xcom_v2")
+#: What `airflow db clean` moves rows to (airflow/utils/db_cleanup.py), with a time at the end.
+_ARCHIVES = tuple(f"_airflow_deleted__{name}__" for name in _LIVE)
+#: What tells a row, in the order in which rows are read: the primary keys.
+_KEY = ("dag_run_id", "task_id", "map_index", "key")
+_KEY_OF_ATTEMPTS = ("id",)
+#: What each row that Airfreight wrote has in it, and each that holds one of its references.
+_MARK = "_airfreight"
+#: Coordinates in one look-up.
+_AT_ONCE = 100
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of an XCom.
+
+    Attributes:
+        table: where it lies: `xcom`, or an archive of `airflow db clean`.
+        id: tells it from all others and where to go on after it; opaque.
+        dag, run, task, key: of the XCom. Empty for the archived row of an attempt (Airflow 3.4),
+            whose task instance is gone.
+        map_index: -1 where the task is not mapped.
+        raw: the column as it is: bytes on Airflow 2, the text of the JSON on Airflow 3; None where
+            it is NULL.
+        written: in UTC.
+        ti: the task instance, from Airflow 3.4 on; else None.
+    """
+
+    table: str
+    id: str
+    dag: str
+    run: str
+    task: str
+    map_index: int
+    key: str
+    raw: bytes | str | None
+    written: datetime
+    ti: str | None = None
+
+    @property
+    def value(self) -> Any:
+        """The bytes of Airflow 2; the decoded JSON of Airflow 3. None where there is neither."""
+        return json.loads(self.raw) if isinstance(self.raw, str) else self.raw
+
+    @property
+    def archived(self) -> bool:
+        """Whether `airflow db clean` has put it away: no task reads it any more."""
+        return self.table not in _LIVE
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run of a DAG.
+
+    Attributes:
+        dag, run: its ids.
+        id: a number that grows with each run that is made; to go on after.
+        state: `queued`, `running`, `success` or `failed`.
+        made: when it was queued, or else began; None where Airflow does not say.
+        ended: None while it has not.
+    """
+
+    dag: str
+    run: str
+    id: int
+    state: str
+    made: datetime | None
+    ended: datetime | None
+
+    @property
+    def over(self) -> bool:
+        """Whether none of its tasks runs any more."""
+        return self.state in ("success", "failed")
+
+
+def connect(url: str | None = None) -> Database:
+    """Opens Airflow's metadata database.
+
+    Args:
+        url: as SQLAlchemy has it; None: `[database] sql_alchemy_conn`, in all its forms.
+
+    Raises:
+        ConfigError: there is no such database, it is not Airflow's, or tasks are kept away from it.
+        UnavailableError: it does not answer.
+    """
+    arguments: dict[str, Any] = {}
+    if url is None:
+        with loading:
+            from airflow.configuration import conf
+
+        url = conf.get("database", "sql_alchemy_conn")
+        if conf.has_option("database", "sql_alchemy_connect_args"):
+            arguments = dict(conf.getimport("database", "sql_alchemy_connect_args") or {})
+    if str(url).startswith("airflow-db-not-allowed"):
+        raise ConfigError(
+            "Airflow 3 keeps its tasks away from the metadata database. Run this where the "
+            "scheduler or the API server runs, or give the database yourself: "
+            "--database postgresql://user@host/airflow (or `--via api`, where there is one)"
+        )
+    try:
+        engine = sa.create_engine(url, poolclass=NullPool, future=True, connect_args=arguments)
+    except (sa.exc.ArgumentError, ImportError) as error:
+        # (SQLAlchemy's own words would repeat the URL, and with it the password.)
+        what = f"needs a driver: {error}" if isinstance(error, ImportError) else "is no URL"
+        raise ConfigError(
+            f"[database] sql_alchemy_conn {what}. It looks like "
+            "postgresql+psycopg2://user:password@host/airflow"
+        ) from None
+    return Database(engine)
+
+
+class Database:
+    """The rows and the runs.
+
+    Threads: each call has a connection of its own, but for `snapshot`, which is for one thread.
+    Errors: UnavailableError where the database does not answer.
+    """
+
+    def __init__(self, engine: Engine, held: Connection | None = None) -> None:
+        """Looks at which tables there are; see `connect`."""
+        self._engine = engine
+        self._held = held
+        with self._connected() as connection:
+            names = set(sa.inspect(connection).get_table_names())
+            if not names & set(_LIVE) or "dag_run" not in names:
+                raise ConfigError(
+                    f"the database {self.name} has no table of XComs: either it is not Airflow's, "
+                    "or `airflow db migrate` has not run"
+                )
+            made = sa.MetaData()
+            archived = sorted(name for name in names if name.startswith(_ARCHIVES))
+            self._tables = {
+                name: _Table(sa.Table(name, made, autoload_with=connection, resolve_fks=False))
+                for name in (*(live for live in _LIVE if live in names), *archived)
+            }
+            self._runs = sa.Table("dag_run", made, autoload_with=connection, resolve_fks=False)
+            if any(table.of_attempts for table in self._tables.values()):
+                instances = sa.Table(
+                    "task_instance", made, autoload_with=connection, resolve_fks=False
+                )
+                for table in self._tables.values():
+                    table.instances = instances
+
+    @property
+    def name(self) -> str:
+        """Where it is, without a password."""
+        return repr(self._engine.url.set(password=None, query={}).render_as_string())
+
+    @property
+    def tables(self) -> list[str]:
+        """Which tables have rows of XComs, in the order in which they are read."""
+        return list(self._tables)
+
+    @property
+    def rows_are_bytes(self) -> bool:
+        """Whether it is an Airflow 2."""
+        return next(iter(self._tables.values())).binary
+
+    def rows(
+        self,
+        dag: str | None = None,
+        run: str | None = None,
+        task: str | None = None,
+        after: str | None = None,
+        batch: int = 1000,
+        *,
+        marked: bool = False,
+        since: datetime | None = None,
+    ) -> Iterator[Row]:
+        """The rows of XComs, archives last, in an order that stays.
+
+        Rows may be rewritten and removed meanwhile: each batch is a query of its own.
+
+        Args:
+            dag: of this one only. (Rows of an archive that names none are never among them.)
+            run: the same.
+            task: the same.
+            after: the `id` of a row: only those behind it, whether it is still there or not.
+            batch: how many are in memory at a time.
+            marked: only those with `_airfreight` in their value, which the database looks for: what
+                Airfreight wrote, and what holds references; large values of others stay away.
+            since: only those that were written then or later.
+        """
+        begin, last = (None, None) if after is None else _place(after)
+        names = list(self._tables)
+        if begin is not None:
+            # An archive may have been dropped: those behind it are still behind it.
+            names = [name for name in names if _rank(name) >= _rank(begin)]
+        for name in names:
+            table = self._tables[name]
+            place = last if name == begin else None
+            while True:
+                found = self._batch(table, (dag, run, task), place, batch, marked, since)
+                yield from found
+                if len(found) < batch:
+                    break
+                place = _place(found[-1].id)[1]
+
+    def find(
+        self, coordinates: Iterable[tuple[str, str, str, int, str]], batch: int = _AT_ONCE
+    ) -> Iterator[Row]:
+        """The rows of these coordinates (dag, run, task, map index, key), archives apart.
+
+        In no order. From Airflow 3.4 on there may be several for one: those of all attempts.
+        """
+        wanted = list(coordinates)
+        for first in range(0, len(wanted), batch):
+            some = wanted[first : first + batch]
+            for name, table in self._tables.items():
+                if name not in _LIVE:
+                    continue
+                whose = table.whose()
+                one_of = sa.or_(
+                    *(
+                        sa.and_(
+                            *(
+                                column == part
+                                for column, part in zip(
+                                    (*whose, table.table.c.key), one, strict=True
+                                )
+                            )
+                        )
+                        for one in some
+                    )
+                )
+                yield from self._read(table, table.select().where(one_of))
+
+    def rewrite(self, row: Row, value: Any) -> bool:
+        """Gives a row another value, if it still has the one that was read.
+
+        Args:
+            row: as it was read.
+            value: bytes on Airflow 2, what JSON has on Airflow 3.
+
+        Returns:
+            False where the row is gone or was written meanwhile; it is left as it is then.
+        """
+        table = self._tables[row.table]
+        if table.binary != isinstance(value, bytes):
+            wanted = "bytes" if table.binary else "a JSON value"
+            raise InvalidError(f"a row of {row.table} holds {wanted}, not {type(value).__name__}")
+        new = value if table.binary else table.encoded(value, self._engine.dialect.name)
+        statement = sa.update(table.table).where(*self._same(table, row)).values(value=new)
+        with self._changing() as connection:
+            return bool(connection.execute(statement).rowcount)
+
+    def remove(self, rows: Iterable[Row]) -> int:
+        """Removes rows that still have the value that was read; how many that were."""
+        count = 0
+        with self._changing() as connection:
+            for row in rows:
+                table = self._tables[row.table]
+                done = connection.execute(sa.delete(table.table).where(*self._same(table, row)))
+                count += done.rowcount
+        return count
+
+    def runs(
+        self, dag: str | None = None, after: int | None = None, batch: int = 1000
+    ) -> Iterator[Run]:
+        """The runs, or those of one DAG, in the order in which they were made."""
+        columns = self._runs.c
+        while True:
+            statement = sa.select(*self._of_run()).order_by(columns.id).limit(batch)
+            if dag is not None:
+                statement = statement.where(columns.dag_id == dag)
+            if after is not None:
+                statement = statement.where(columns.id > after)
+            with self._connected() as connection:
+                found = [_run(one) for one in connection.execute(statement)]
+            yield from found
+            if len(found) < batch:
+                return
+            after = found[-1].id
+
+    def find_runs(
+        self, runs: Iterable[tuple[str, str]], batch: int = _AT_ONCE
+    ) -> dict[tuple[str, str], Run]:
+        """Runs by dag and run id; those that are not there are left out."""
+        wanted = sorted(set(runs))
+        columns = self._runs.c
+        made = {}
+        for first in range(0, len(wanted), batch):
+            some = wanted[first : first + batch]
+            one_of = sa.or_(
+                *(sa.and_(columns.dag_id == dag, columns.run_id == run) for dag, run in some)
+            )
+            with self._connected() as connection:
+                for found in connection.execute(sa.select(*self._of_run()).where(one_of)):
+                    one = _run(found)
+                    made[one.dag, one.run] = one
+        return made
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[Database]:
+        """The database as it is at one moment: whatever changes meanwhile is not seen.
+
+        A row that moves (into an archive, say) is so seen exactly once. The transaction that is
+        open all the while holds up PostgreSQL's vacuum, and on SQLite all who write.
+        """
+        engine = self._engine
+        lite = engine.dialect.name == "sqlite"
+        asked = engine if lite else engine.execution_options(isolation_level="REPEATABLE READ")
+        with _asking(self.name), asked.connect() as connection:
+            if lite:
+                # Its driver begins no transaction for what only reads.
+                connection.exec_driver_sql("BEGIN")
+            yield Database(engine, connection)
+            connection.rollback()
+
+    def _of_run(self) -> list[Any]:
+        columns = self._runs.c
+        made = [columns[name] for name in ("queued_at", "start_date") if name in columns]
+        return [
+            *(columns.dag_id, columns.run_id, columns.id, columns.state),
+            sa.func.coalesce(*made) if len(made) > 1 else made[0],
+            columns.end_date,
+        ]
+
+    def _batch(
+        self,
+        table: _Table,
+        whose: Sequence[str | None],
+        place: Sequence[Any] | None,
+        batch: int,
+        marked: bool,
+        since: datetime | None,
+    ) -> list[Row]:
+        statement = table.select().order_by(*table.key).limit(batch)
+        for column, wanted in zip(table.whose(), whose, strict=False):
+            if wanted is not None:
+                statement = statement.where(column == wanted)
+        if place is not None:
+            statement = statement.where(_behind(table.key, table.typed(place)))
+        if marked:
+            statement = statement.where(table.marked(self._engine.dialect.name))
+        if since is not None:
+            statement = statement.where(table.written >= self._moment(since))
+        return list(self._read(table, statement))
+
+    def _read(self, table: _Table, statement: Any) -> list[Row]:
+        with self._connected() as connection:
+            return [table.row(found) for found in connection.execute(statement)]
+
+    def _same(self, table: _Table, row: Row) -> list[Any]:
+        """The conditions under which a row is the one that was read."""
+        values = table.typed(_place(row.id)[1])
+        same = [column == value for column, value in zip(table.key, values, strict=True)]
+        return [*same, table.holds(row.raw, self._engine.dialect.name)]
+
+    def _moment(self, when: datetime) -> datetime:
+        """As the database keeps times."""
+        when = when.astimezone(timezone.utc)
+        return when if self._engine.dialect.name == "postgresql" else when.replace(tzinfo=None)
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        with _asking(self.name):
+            if self._held is not None:
+                yield self._held
+                return
+            with self._engine.connect() as connection:
+                yield connection
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[Connection]:
+        if self._held is not None:
+            raise InvalidError("a snapshot of the database is for reading only")
+        with _asking(self.name), self._engine.begin() as connection:
+            yield connection
+
+
+class _Table:
+    """A table of XComs, by the columns that it has."""
+
+    def __init__(self, table: sa.Table) -> None:
+        self.table = table
+        self.of_attempts = "task_instance_id" in table.c
+        self.instances: sa.Table | None = None
+        names = _KEY_OF_ATTEMPTS if self.of_attempts else _KEY
+        self.key = [table.c[name] for name in names]
+        kind = table.c.value.type
+        # What SQLite makes of `CREATE TABLE … AS` has affinities for types: that of bytes is none.
+        self.binary = isinstance(kind, (sa.LargeBinary, sa.types.BINARY, sa.types.NullType))
+        self.written = sa.type_coerce(table.c.timestamp, sa.DateTime(timezone=True))
+
+    def whose(self) -> list[Any]:
+        """The columns of dag, run, task and map index."""
+        columns = self.table.c
+        if not self.of_attempts:
+            return [columns.dag_id, columns.run_id, columns.task_id, columns.map_index]
+        assert self.instances is not None
+        of = self.instances.c
+        return [of.dag_id, of.run_id, of.task_id, of.region_index]
+
+    def select(self) -> Any:
+        columns = self.table.c
+        text = columns.value if self.binary else sa.cast(columns.value, sa.Text)
+        attempt = [columns.task_instance_id] if self.of_attempts else []
+        wanted = [*self.key, *self.whose(), columns.key, text, self.written, *attempt]
+        # (A column may be asked for twice: names would clash.)
+        named = [column.label(f"c{place}") for place, column in enumerate(wanted)]
+        if not self.of_attempts:
+            return sa.select(*named)
+        assert self.instances is not None
+        joined = self.table.outerjoin(
+            self.instances, columns.task_instance_id == self.instances.c.id
+        )
+        return sa.select(*named).select_from(joined)
+
+    def row(self, found: Any) -> Row:
+        """A row of what `select` gave."""
+        many = len(self.key)
+        dag, run, task, index, key, raw, written, *attempt = found[many:]
+        place = [value if isinstance(value, (int, str)) else str(value) for value in found[:many]]
+        return Row(
+            self.table.name,
+            json.dumps([self.table.name, *place]),
+            dag or "",
+            run or "",
+            task or "",
+            -1 if index is None else index,
+            key,
+            bytes(raw) if self.binary and raw is not None else raw,
+            _utc(written) or datetime.fromtimestamp(0, timezone.utc),
+            str(attempt[0]) if attempt else None,
+        )
+
+    def typed(self, place: Sequence[Any]) -> list[Any]:
+        """Values of the key, as its columns have them."""
+        made = []
+        for column, value in zip(self.key, place, strict=True):
+            with contextlib.suppress(NotImplementedError):
+                kind = column.type.python_type
+                made.append(value if isinstance(value, kind) else kind(value))
+                continue
+            made.append(value)
+        return made
+
+    def marked(self, dialect: str) -> Any:
+        """The condition that the mark is in the value, for the database to look."""
+        value: Any = self.table.c.value
+        if self.binary:
+            mark = sa.literal(_MARK.encode(), sa.LargeBinary)
+            if dialect == "postgresql":
+                return sa.func.position(mark.op("IN")(value)) > 0
+            return sa.func.instr(value, mark) > 0
+        text = sa.cast(value, sa.Text)
+        if dialect == "postgresql":
+            return sa.func.strpos(text, _MARK) > 0
+        return sa.func.instr(text, _MARK) > 0
+
+    def holds(self, raw: bytes | str | None, dialect: str) -> Any:
+        """The condition that the value is this one, byte for byte."""
+        value = self.table.c.value
+        if raw is None:
+            return value.is_(None)
+        if isinstance(raw, bytes):
+            return value == sa.literal(raw, sa.LargeBinary)
+        text: Any = sa.cast(value, sa.Text)
+        if dialect in ("mysql", "mariadb"):
+            # Its texts are equal in whatever case.
+            return sa.cast(text, sa.BINARY) == sa.cast(sa.literal(raw), sa.BINARY)
+        return text == raw
+
+    def encoded(self, value: Any, dialect: str) -> Any:
+        """A JSON value for the column."""
+        text = sa.literal(json.dumps(value), sa.Text)
+        if dialect == "postgresql":
+            return sa.cast(text, self.table.c.value.type)
+        # As a text: SQLAlchemy would make a JSON string of it where the column is one of JSON.
+        return sa.type_coerce(text, sa.Text)
+
+
+def _behind(columns: Sequence[Any], values: Sequence[Any]) -> Any:
+    """`columns > values`, in the form that all databases use an index for."""
+    condition: Any = None
+    for column, value in reversed(list(zip(columns, values, strict=True))):
+        more = column > value
+        condition = more if condition is None else sa.or_(more, sa.and_(column == value, condition))
+    return sa.and_(columns[0] >= values[0], condition)
+
+
+def _place(identity: str) -> tuple[str, list[Any]]:
+    """The table and the key of a row's id."""
+    try:
+        table, *place = json.loads(identity)
+        if type(table) is str and place:
+            return table, place
+    except (ValueError, TypeError):
+        pass
+    raise InvalidError(f"{identity!r} is not the id of a row")
+
+
+def _rank(table: str) -> tuple[int, str]:
+    """Where a table stands among all."""
+    return (_LIVE.index(table), "") if table in _LIVE else (len(_LIVE), table)
+
+
+def _run(found: Any) -> Run:
+    dag, run, number, state, made, ended = found
+    return Run(dag, run, number, str(state or ""), _utc(made), _utc(ended))
+
+
+def _utc(when: Any) -> datetime | None:
+    if not isinstance(when, datetime):
+        return None
+    return when.astimezone(timezone.utc) if when.tzinfo else when.replace(tzinfo=timezone.utc)
+
+
+@contextlib.contextmanager
+def _asking(name: str) -> Iterator[None]:
+    """Has what a driver says be an error of ours."""
+    try:
+        yield
+    except sa.exc.DBAPIError as error:
+        said = str(error.orig).strip().splitlines()
+        raise UnavailableError(
+            f"the metadata database {name}: {said[0] if said else type(error.orig).__name__}"
+        ) from error
