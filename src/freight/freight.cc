@@ -15,7 +15,7 @@
 #include "freight/value_reader.h"
 #include "freight/value_writer.h"
 #include "store/checks.h"
-#include "transfer/for_each.h"
+#include "store/for_each.h"
 
 namespace airfreight {
 namespace {

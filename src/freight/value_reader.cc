@@ -9,7 +9,7 @@
 #include "base/crc32c.h"
 #include "base/digest.h"
 #include "freight/pull.h"
-#include "transfer/for_each.h"
+#include "store/for_each.h"
 
 namespace airfreight {
 namespace {

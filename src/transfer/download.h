@@ -17,7 +17,7 @@
 
 #include "airfreight/store.h"
 #include "base/digest.h"
-#include "transfer/workers.h"
+#include "store/workers.h"
 
 namespace airfreight {
 

@@ -7,7 +7,7 @@
 
 #include "base/crc32c.h"
 #include "store/checks.h"
-#include "transfer/for_each.h"
+#include "store/for_each.h"
 
 namespace airfreight {
 namespace {

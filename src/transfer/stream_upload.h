@@ -16,11 +16,11 @@
 
 #include "airfreight/bytes.h"
 #include "airfreight/store.h"
+#include "store/workers.h"
 #include "transfer/checksums.h"
 #include "transfer/memory_budget.h"
 #include "transfer/plan.h"
 #include "transfer/segmented_buffer.h"
-#include "transfer/workers.h"
 
 namespace airfreight {
 

@@ -1,4 +1,4 @@
-#include "transfer/workers.h"
+#include "store/workers.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

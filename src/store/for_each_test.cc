@@ -1,4 +1,4 @@
-#include "transfer/for_each.h"
+#include "store/for_each.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

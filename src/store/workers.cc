@@ -1,4 +1,4 @@
-#include "transfer/workers.h"
+#include "store/workers.h"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "transfer/for_each.h"
+#include "store/for_each.h"
 
 #include <algorithm>
 #include <atomic>
@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "store/checks.h"
-#include "transfer/workers.h"
+#include "store/workers.h"
 
 namespace airfreight {
 namespace {
