@@ -19,6 +19,14 @@ constexpr char kMetadataPath[] = "/computeMetadata/v1/instance/service-accounts/
 constexpr char kFlavor[] = "Metadata-Flavor";
 constexpr char kGoogle[] = "Google";
 
+// What a machine's firmware calls it; on Compute Engine and GKE "Google Compute Engine", in pods
+// too (cloud.google.com/compute/docs/instances/detect-compute-engine).
+constexpr char kProductName[] = "/sys/class/dmi/id/product_name";
+
+bool IsMachineOfGoogles(const Environment& environment) {
+  return environment.read_file(kProductName).value_or("").starts_with("Google");
+}
+
 bool IsOwn(const Error& error) {
   return error.code == ErrorCode::kCancelled || error.code == ErrorCode::kTimeout;
 }
@@ -135,7 +143,17 @@ Result<std::optional<LoadedToken>> TokenSource::AskMetadata(const Context& conte
   auto response = tools_.local->Perform(request, context, &answer);
   if (!response) {
     if (IsOwn(response.error()) || named) return Fail(std::move(response).error());
-    return std::nullopt;  // Not on Google's machines.
+    if (!IsMachineOfGoogles(tools_.environment)) return std::nullopt;
+    // In a pod's first seconds GKE's server does not answer yet
+    // (cloud.google.com/kubernetes-engine/docs/how-to/workload-identity#limitations).
+    Error error = std::move(response).error();
+    error.code = ErrorCode::kUnavailable;
+    error.retryable = true;
+    error.message =
+        "this is a machine of Google's, and its metadata server did not answer (where "
+        "there is none, set NO_GCE_CHECK=true): " +
+        error.message;
+    return Fail(std::move(error));
   }
   // Whoever answers without it is not the metadata server: a portal that answers every name.
   if (response->headers.Get(kFlavor) != kGoogle) return std::nullopt;

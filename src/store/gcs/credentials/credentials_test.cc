@@ -267,6 +267,35 @@ TEST(GcsTokenTest, AFailingMetadataServerIsNoReasonForAnotherIdentity) {
   }
 }
 
+/// A network on which nobody answers.
+class NobodyThere final : public HttpTransport {
+ public:
+  Result<HttpResponse> Perform(const HttpRequest& /*request*/, const Context& /*context*/,
+                               ResponseSink* /*sink*/) override {
+    return Fail(ErrorCode::kUnavailable, "connection refused");
+  }
+};
+
+TEST(GcsTokenTest, OnAMachineOfGooglesTheMetadataServerIsOnlyLate) {
+  FakeEnvironment fake;
+  const auto get = [&fake] {
+    CurlTransport network(CurlTransportOptions{}, fake.Get());
+    TokenSource source(ParseGcsOptions({}).value(), false,
+                       CredentialsTools{&network, std::make_unique<NobodyThere>(), fake.Get(),
+                                        [] { return kNow; }});
+    return source.Get({});
+  };
+  EXPECT_TRUE(IsError(get(), ErrorCode::kDenied));
+  fake.files["/sys/class/dmi/id/product_name"] = "Google Compute Engine\n";
+  const auto token = get();
+  ASSERT_TRUE(IsError(token, ErrorCode::kUnavailable));
+  EXPECT_TRUE(token.error().retryable);
+  EXPECT_THAT(token.error().message,
+              AllOf(HasSubstr("connection refused"), HasSubstr("NO_GCE_CHECK=true")));
+  fake.variables["NO_GCE_CHECK"] = "true";
+  EXPECT_TRUE(IsError(get(), ErrorCode::kDenied));
+}
+
 TEST(GcsTokenTest, WithoutAnyItIsSaidWhereWasLooked) {
   World world;
   const auto token = world.Get();
