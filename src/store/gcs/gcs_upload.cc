@@ -13,13 +13,17 @@
 #include "base/crc32c.h"
 #include "base/random.h"
 #include "store/checks.h"
+#include "store/for_each.h"
 #include "store/gcs/request_builder.h"
 
 namespace airfreight::gcs {
 namespace {
 
+// Requests at once where there is one for each part, or for each 32 of them.
+constexpr int kAtOnce = 8;
+
 /// See PartUpload. The mutex guards the names of what was sent; the rest belongs to the one thread
-/// that completes or aborts.
+/// that completes or aborts, but for each group, which is made by one thread.
 class GcsUpload final : public PartUpload {
  public:
   GcsUpload(std::shared_ptr<GcsClient> client, std::string_view key, PutOptions options,
@@ -94,13 +98,15 @@ class GcsUpload final : public PartUpload {
     if (parts.size() <= kMaxComposed) {
       components = ComponentsOf(parts, 0);
     } else {
-      for (size_t first = 0; first < parts.size(); first += kMaxComposed) {
-        if (groups_.size() <= first / kMaxComposed) {
-          AIRFREIGHT_ASSIGN_OR_RETURN(Component group, JoinGroup(parts, first, context));
-          groups_.push_back(std::move(group));
-        }
-      }
-      components = groups_;
+      groups_.resize((parts.size() + kMaxComposed - 1) / kMaxComposed);
+      AIRFREIGHT_RETURN_IF_ERROR(ForEach(
+          groups_.size(), kAtOnce, context, [&](size_t index, const Context& own) -> Status {
+            std::optional<Component>& group = groups_[index];
+            if (group) return {};
+            AIRFREIGHT_ASSIGN_OR_RETURN(group, JoinGroup(parts, index * kMaxComposed, own));
+            return {};
+          }));
+      for (const std::optional<Component>& group : groups_) components.push_back(*group);
     }
     AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Compose(client_->uri().FullKey(key_), components,
                                                          options_, condition, context));
@@ -140,8 +146,9 @@ class GcsUpload final : public PartUpload {
     return group;
   }
 
-  // One request; another where it is refused: an earlier one, whose reply was lost, may have done
-  // it (the transport too sends once more what a kept connection has lost).
+  // One request; another where its parts are gone: an earlier one, whose reply was lost, may have
+  // done it (the transport too sends once more what a kept connection has lost). Where a condition
+  // does not hold, whoever set it looks at what lies there.
   Result<ObjectInfo> Compose(const std::string& full_key, const std::vector<Component>& components,
                              const PutOptions& put, const Condition& condition,
                              const Context& context) {
@@ -163,9 +170,7 @@ class GcsUpload final : public PartUpload {
       return made->info;
     }
     Error error = std::move(made).error();
-    const bool refused =
-        error.code == ErrorCode::kConditionFailed || error.code == ErrorCode::kNotFound;
-    if (!refused) return Fail(std::move(error));
+    if (error.code != ErrorCode::kNotFound) return Fail(std::move(error));
     // Ours, if it says of itself what only ours does: a name of this upload, or metadata, in which
     // Freight's write id is.
     const auto there = client_->ExecuteForResource(BuildHead(bucket, full_key, client_->options()),
@@ -191,24 +196,28 @@ class GcsUpload final : public PartUpload {
   }
 
   Status Clear(const Context& context) {
-    std::set<std::string> names;
+    std::vector<std::string> names;
     {
       const std::lock_guard lock(mutex_);
-      names = sent_;
+      names.assign(sent_.begin(), sent_.end());
     }
     Status first_failure;
-    for (const std::string& name : names) {
-      BufferSink answer(kMaxErrorDocument);
-      const auto removed = client_->Execute(
-          BuildRemovePart(client_->uri().bucket, name, client_->options()), context, &answer);
-      if (removed || removed.error().code == ErrorCode::kNotFound) {
-        const std::lock_guard lock(mutex_);
-        sent_.erase(name);
-      } else if (first_failure) {
-        first_failure = Fail(removed.error());
-      }
-    }
-    return first_failure;
+    // At once: a push that was cancelled has a second or two for it. One that fails ends no other.
+    const Status ended =
+        ForEach(names.size(), kAtOnce, context, [&](size_t index, const Context& own) -> Status {
+          BufferSink answer(kMaxErrorDocument);
+          const auto removed = client_->Execute(
+              BuildRemovePart(client_->uri().bucket, names[index], client_->options()), own,
+              &answer);
+          const std::lock_guard lock(mutex_);
+          if (removed || removed.error().code == ErrorCode::kNotFound) {
+            sent_.erase(names[index]);
+          } else if (first_failure) {
+            first_failure = Fail(removed.error());
+          }
+          return {};
+        });
+    return first_failure ? ended : first_failure;
   }
 
   const std::shared_ptr<GcsClient> client_;
@@ -221,8 +230,8 @@ class GcsUpload final : public PartUpload {
   // (cloud.google.com/storage/docs/hns-buckets-best-practices).
   const std::string prefix_;
   std::mutex mutex_;
-  std::set<std::string> sent_;     // Objects with that prefix that there may be.
-  std::vector<Component> groups_;  // Of 32 parts each, as far as they have been made.
+  std::set<std::string> sent_;                    // Objects with that prefix that there may be.
+  std::vector<std::optional<Component>> groups_;  // Of 32 parts each, as far as they are made.
 };
 
 }  // namespace
