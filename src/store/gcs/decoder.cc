@@ -39,6 +39,10 @@ bool IsRead(Operation operation) {
   return operation == Operation::kGet || operation == Operation::kHead;
 }
 
+bool IsUpload(Operation operation) {
+  return operation == Operation::kPut || operation == Operation::kPutPart;
+}
+
 // Of the account that pays, and not of the object.
 bool IsOfAccount(std::string_view reason) {
   return reason == "accountDisabled" || reason == "billingDisabled" || reason == "AccountProblem" ||
@@ -90,6 +94,8 @@ Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::stri
       }
       return {ErrorCode::kDenied};
     case 404:
+      // No object that there was: it is what the request names that is not there.
+      if (IsUpload(answer.operation)) return {ErrorCode::kInvalid};
       return {ErrorCode::kNotFound};
     case 407:
       return {ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
@@ -125,8 +131,10 @@ bool IsOfBucket(const FailedAnswer& answer, const std::optional<ErrorDocument>& 
   if (answer.status != 404) return false;
   if (document && document->reason == "NoSuchBucket") return true;
   if (document && document->message.find("bucket does not exist") != std::string::npos) return true;
-  return answer.operation == Operation::kList || answer.operation == Operation::kPut ||
-         answer.operation == Operation::kPutPart;
+  if (answer.operation == Operation::kList) return true;
+  // Other words to a write are about what it names: a key of Cloud KMS, say.
+  return IsUpload(answer.operation) && (!document || document->message.empty() ||
+                                        EqualsIgnoreCase(document->message, "Not Found"));
 }
 
 std::optional<uint32_t> ParseCrc32c(std::string_view text) {

@@ -154,6 +154,15 @@ TEST(DecodeErrorTest, WhatPassesIsTriedAgainAndWhatDoesNotIsNot) {
   EXPECT_EQ(Decode(413, "").code, ErrorCode::kTooLarge);
 }
 
+TEST(DecodeErrorTest, AKeyThatIsNotThereIsNotTakenForABucket) {
+  const Error error =
+      Decode(404, JsonError("notFound", "Cloud KMS key projects/p/k not found."), Operation::kPut);
+  EXPECT_EQ(error.code, ErrorCode::kInvalid);
+  EXPECT_EQ(error.message, "Cloud KMS key projects/p/k not found");
+  EXPECT_THAT(Decode(404, JsonError("notFound", "Not Found"), Operation::kPut).message,
+              HasSubstr("bucket"));
+}
+
 TEST(DecodeErrorTest, TheServersWordsAndIdAreKeptAndAProxysPageIsNot) {
   const Error error = Decode(400, JsonError("invalid", "Cloud KMS key is wrong."), Operation::kPut,
                              {{"x-guploader-uploadid", "AHVr"}});
