@@ -9,6 +9,7 @@
 #include "base/base64.h"
 #include "base/json.h"
 #include "base/percent.h"
+#include "base/time.h"
 
 namespace airfreight::gcs {
 namespace {
@@ -69,6 +70,9 @@ std::string Description(const PutOptions& put, std::optional<uint32_t> crc32c) {
   std::string json = "{";
   AppendMember("contentType", put.content_type, &json);
   if (crc32c) AppendMember("crc32c", Crc32cText(*crc32c), &json);
+  // For one rule of the bucket, `daysSinceCustomTime`, that ends all of them
+  // (cloud.google.com/storage/docs/metadata#custom-time).
+  if (put.expires_unix) AppendMember("customTime", FormatIso8601(*put.expires_unix), &json);
   if (!put.metadata.empty()) {
     json += ",\"metadata\":{";
     for (const auto& [name, value] : put.metadata) AppendMember(name, value, &json);

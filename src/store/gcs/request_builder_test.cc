@@ -55,6 +55,17 @@ TEST(BuildPutTest, OneBodyHasDescriptionAndBytes) {
             "--BOUND\r\nContent-Type: text/x\r\n\r\nbody\r\n--BOUND--\r\n");
 }
 
+TEST(BuildPutTest, TheEndOfItsTimeIsTheObjectsCustomTimeAndNoParts) {
+  PutOptions put;
+  put.expires_unix = 1767225600;
+  const std::string custom = R"("customTime":"2026-01-01T00:00:00Z")";
+  EXPECT_THAT(BodyOf(BuildPut("b", "k", Body("body"), put, 0, "B", {})), HasSubstr(custom));
+  EXPECT_THAT(BodyOf(BuildCompose("b", "k", {{"p", "1", 1, 0}}, put, Condition::None(), {})),
+              HasSubstr(custom));
+  EXPECT_THAT(BodyOf(BuildPutPart("b", "p", Body("body"), 0, "B", put, {})),
+              Not(HasSubstr("customTime")));
+}
+
 TEST(BuildPutTest, AGenerationIsAConditionAndNoneIsNone) {
   PutOptions put;
   put.condition = Condition::Version("1777369647609324");
