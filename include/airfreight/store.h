@@ -157,6 +157,10 @@ struct Capabilities {
   bool encryption_key = false;  ///< PutOptions::encryption_key is honoured; else it is refused.
   /// Several requests at once move more than one does: true for what lies behind a network.
   bool parallel = false;
+  /// How many parts' worth of bytes one Put carries better than parts at once would.
+  int parts_in_one_put = 2;
+  /// StartUpload is a request, whose time tells how near the store is.
+  bool start_is_request = true;
 };
 
 /// \brief A place for objects, below a root and a prefix that belong to the store object.

@@ -20,9 +20,6 @@
 namespace airfreight {
 namespace {
 
-// How many parts' worth of bytes go in one plain PUT where parts could go at once: an upload in
-// parts costs two requests more, one before and one after all others.
-constexpr uint64_t kPartsInOnePut = 2;
 // Bytes per second from which one connection is thought to be given all that the store and the line
 // have: well above the 85 to 90 MB/s of one request to S3
 // (docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance-design-patterns.html).
@@ -84,7 +81,10 @@ class PartsWriter final : public ObjectWriter {
       auto started = push_.store().StartUpload(push_.key(), push_.Options(), context_);
       if (!started) return Fail(NotOfTheCondition(std::move(started).error()));
       upload_ = *std::move(started);
-      Status sent = Send(Context::Clock::now() - began < kFastAnswer);
+      // Where no request was made, nothing is known of the store, and the other parts would wait
+      // for a trial that a far one always fails.
+      Status sent = Send(push_.store().capabilities().start_is_request &&
+                         Context::Clock::now() - began < kFastAnswer);
       if (!sent) return Gone(Fail(NotOfTheCondition(std::move(sent).error())));
     }
     auto done = upload_->Complete(sent_.parts, condition, context_);
@@ -324,8 +324,9 @@ Result<Reference> PutBody(Push& push, const Body& body, int connections, const C
   // SHA-256 takes longer than sending, and goes on beside the parts.
   const bool at_once = push.decision().digest == DigestKind::kCrc32c &&
                        body.size() <= kMostInOnePut && push.IsFast();
+  const auto parts_in_one_put = static_cast<uint64_t>(std::max(capabilities.parts_in_one_put, 1));
   const bool worthwhile =
-      capabilities.parallel && body.size() / kPartsInOnePut > part_bytes && !at_once;
+      capabilities.parallel && body.size() / parts_in_one_put > part_bytes && !at_once;
   if (!capabilities.parts || (!worthwhile && body.size() <= capabilities.max_put_bytes)) {
     AIRFREIGHT_ASSIGN_OR_RETURN(Digested digested, DigestOf(push.decision().digest, body,
                                                             [&] { return CheckContext(context); }));

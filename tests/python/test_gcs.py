@@ -103,11 +103,18 @@ def test_what_another_push_has_replaced_is_told_of_the_same_request(
     assert seen(proxy) == ["put", "put", "get"]
 
 
+def test_what_one_request_carries_well_goes_in_one(gcs: Box, proxy: CountingProxy) -> None:
+    value = bytes(range(256)) * (40 << 12)
+    assert gcs.through(value) == value
+    assert seen(proxy)[0] == "put"
+    assert set(seen(proxy)[1:]) == {"get"}
+
+
 def test_a_large_value_goes_in_parts_that_are_gone_afterwards(
     gcs: Box, proxy: CountingProxy, server: FakeGCS, request: pytest.FixtureRequest
 ) -> None:
     # The emulator leaves them: they are removed one by one, which Google's Compose does itself.
-    value = bytes(range(256)) * (40 << 12)
+    value = bytes(range(256)) * (66 << 12)
     row = gcs.push(value)
     assert seen(proxy).count("compose") == 1
     assert names(server, request.node.name) == [gcs.fields(row)["uri"].removeprefix("gs://bucket/")]

@@ -47,6 +47,11 @@ Capabilities GcsStore::capabilities() const {
   capabilities.max_object_bytes = kMaxObjectBytes;
   capabilities.encryption_key = true;
   capabilities.parallel = true;
+  // Parts are objects, each of them written and paid for, and joining them is one request more.
+  // gcloud sends files of up to 150 MiB whole
+  // (cloud.google.com/storage/docs/parallel-composite-uploads).
+  capabilities.parts_in_one_put = 8;
+  capabilities.start_is_request = false;
   return capabilities;
 }
 
