@@ -339,6 +339,32 @@ def test_every_call_is_made_again_with_what_botocore_has(
     assert runtime.loaded() is not core
 
 
+def test_of_many_only_those_that_lacked_credentials_are_written_again(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = runtime.freight()
+    written: list[int] = []
+
+    class OneOfThree(Helpless):
+        def put_many(self, items: Any) -> Any:
+            written.append(len(items))
+            first, third = real.put_many([items[0], items[2]])
+            return [first, foreign(self._store), third]
+
+    lend(monkeypatch, lambda _: connections.Resolved({}, float("inf")))
+    core: Any = OneOfThree(f"file://{box.root}")
+    runtime._freights[os.getpid()] = runtime._Entry(core, float("inf"), float("inf"))
+    instance = SimpleNamespace(
+        dag_id="sales", run_id=RUN, task_id="extract", map_index=-1, id=None, try_number=1,
+        start_date=None, next_method=None,
+    )  # fmt: skip
+    put = airfreight.put_many([b"a", b"b", b"c"], context={"ti": instance})
+    assert written == [3]
+    assert [bytes(airfreight.get(one)) for one in put] == [b"a", b"b", b"c"]
+    objects = [path for path in box.root.rglob("*") if path.is_file() and path.suffix == ".bin"]
+    assert len(objects) == 3
+
+
 def test_a_stream_that_can_not_be_read_again_is_not_stored_in_part(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -351,8 +351,16 @@ def store_many(items: Sequence[tuple[Any, Coordinate, Address]]) -> list[str | B
         decisions.append(decision)
     core = runtime.freight()
     results = core.put_many(prepared)
-    if any(isinstance(one, Error) and runtime.borrow(one, core) for one in results):
-        results = runtime.freight().put_many(prepared)
+    # Those alone that lacked credentials: what is there already is not written a second time.
+    lacked = [
+        number
+        for number, one in enumerate(results)
+        if isinstance(one, Error) and runtime.borrow(one, core)
+    ]
+    if lacked:
+        again = runtime.freight().put_many([prepared[number] for number in lacked])
+        for number, result in zip(lacked, again, strict=True):
+            results[number] = result
     for result, (_, _, address), decision in zip(results, items, decisions, strict=True):
         if isinstance(result, Error):
             result.name_xcom(place(address))
