@@ -264,6 +264,17 @@ def test_a_connection_of_the_section_names_its_option(
     assert said.lines[3].startswith("error: [airfreight] read_also: The Airflow connection")
 
 
+def test_an_account_that_is_told_403_is_warned_of(
+    s3: Box, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    del s3
+    monkeypatch.setattr(runtime, "probe", lambda *_, **__: False)
+    said = Said(capsys, "check")
+    assert said.status == 0
+    assert "warning: [airfreight] store: the store answers 403" in said.text
+    assert "s3:ListBucket" in said.text
+
+
 def test_a_bucket_that_is_not_there_names_store_and_line(
     s3: Box, policy: Policy, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,10 @@ _PATIENCE = 10.0
 _NO_TYPES = ("bundle", "document", "pickle")
 
 
+#: What tells a missing object from a forbidden one.
+_LISTING = "s3:ListBucket (Google: storage.objects.list)"
+
+
 @dataclass
 class StoreFound:
     """A store, as the settings name it.
@@ -131,3 +135,9 @@ def _look_at_stores(found: Findings, *, texts_only: bool) -> None:
             about.state = (
                 "answers" if told else "answers, and does not let us see which objects there are"
             )
+            if not told:
+                found.warnings.append(
+                    f"{store.setting}: the store answers 403 to a look at an object that is not "
+                    f"there: the account may lack the permission to list alone, or every one. "
+                    f"{_LISTING} tells one from the other, here and at each pull"
+                )
