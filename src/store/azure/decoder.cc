@@ -265,7 +265,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, Credential::Kind credent
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
   AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info,
-                              DecodeObjectHead(key, response, {kService, "etag", "x-ms-meta-"}));
+                              DecodeObjectHead(key, response, {kService, "ETag", "x-ms-meta-"}));
   Metadata decoded;
   for (const auto& [name, value] : info.metadata) {
     decoded[DecodeMetadataName(name)] = DecodeMetadataValue(value);

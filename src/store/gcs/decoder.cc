@@ -98,9 +98,7 @@ Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::stri
     case 407:
       return {ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
     case 408:
-      return {ErrorCode::kUnavailable, true};
-    case 409:
-      // Another change of the bucket or of the object is under way.
+    case 409:  // Another change of the bucket or of the object is under way.
       return {ErrorCode::kUnavailable, true};
     case 413:
       return {ErrorCode::kTooLarge};

@@ -313,7 +313,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
 }
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
-  return DecodeObjectHead(key, response, {kService, "etag", "x-amz-meta-"});
+  return DecodeObjectHead(key, response, {kService, "ETag", "x-amz-meta-"});
 }
 
 Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
