@@ -196,4 +196,12 @@ def available_cpus() -> int:
     Processors that this process may use: by its affinity and the quotas of its cgroups.
     """
 
+def ask_store(uri: str, settings: Mapping[str, str]) -> dict[str, Any]:
+    """
+    What a bucket of S3 or a Redis server says of itself; empty for other stores. Of S3 each answer is (what it says or None, why it is not known).
+    """
+
+def libraries() -> dict[str, str]:
+    """The versions of the libraries that the core runs with."""
+
 def version() -> str: ...

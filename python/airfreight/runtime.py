@@ -420,6 +420,16 @@ def probe(store: Store, *, patience: float) -> bool:
     return ask()
 
 
+def open_settings(store: Store) -> dict[str, str]:
+    """The settings that a store of `listed()` is opened with; credentials are among them.
+
+    Raises:
+        ConfigError: its connection is not there.
+    """
+    key = store.connection
+    return _settings_of(store, _resolved(key) if key[0] else None)[0]
+
+
 def _load() -> _Core:
     try:
         with loading:

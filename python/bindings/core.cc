@@ -33,6 +33,7 @@
 #include "base/digest.h"
 #include "base/fork_local.h"
 #include "calls.h"
+#include "doctor.h"
 #include "py_store.h"
 #include "seal/seal.h"
 #include "streams.h"
@@ -563,5 +564,6 @@ NB_MODULE(_core, module) {
   module.def(
       "available_cpus", [] { return AvailableCpus(); },
       "Processors that this process may use: by its affinity and the quotas of its cgroups.");
+  BindDoctor(module);
   module.def("version", [] { return std::string(AIRFREIGHT_VERSION); });
 }

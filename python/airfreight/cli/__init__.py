@@ -14,6 +14,7 @@ _VERBS = (
     "policy",
     "iam_policy",
     "lifecycle",
+    "doctor",
 )
 
 

@@ -136,6 +136,8 @@ std::string_view ActionAdvice(Operation operation) {
       return "it takes s3:AbortMultipartUpload on this key";
     case Operation::kList:
       return "it takes s3:ListBucket on the bucket, for this prefix";
+    case Operation::kAskBucket:
+      return "";
   }
   return "";
 }

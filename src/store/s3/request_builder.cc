@@ -19,6 +19,7 @@ std::string_view Method(Operation operation) {
     case Operation::kUploadPart:
       return "PUT";
     case Operation::kGet:
+    case Operation::kAskBucket:
     case Operation::kList:
       return "GET";
     case Operation::kHead:
@@ -212,6 +213,12 @@ S3Request BuildGet(std::string_view key, const GetOptions& get, const S3Options&
     request.headers.Set("If-Match", get.if_version);
     request.conditional = true;
   }
+  return request;
+}
+
+S3Request BuildAskBucket(std::string_view what, const S3Options& options) {
+  S3Request request = Begin(Operation::kAskBucket, "", options);
+  request.query = {{std::string(what), ""}};
   return request;
 }
 

@@ -38,6 +38,7 @@ enum class Operation {
   kPut,
   kGet,
   kHead,
+  kAskBucket,
   kRemove,
   kList,
   kCreateUpload,
@@ -69,6 +70,9 @@ S3Request BuildHead(std::string_view key, const S3Options& options);
 S3Request BuildRemove(std::string_view key, const Condition& condition, const S3Options& options);
 S3Request BuildList(std::string_view prefix, std::string_view token, int limit,
                     const S3Options& options);
+
+/// A question about the bucket itself: `what` is the name of a subresource, as "versioning".
+S3Request BuildAskBucket(std::string_view what, const S3Options& options);
 
 /// What describes the object belongs here, and on no later request of the upload
 /// (docs.aws.amazon.com/AmazonS3/latest/API/API_CreateMultipartUpload.html).

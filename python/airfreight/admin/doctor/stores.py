@@ -1,0 +1,264 @@
+"""The stores: whether they answer, as what, over what, and what their buckets are set to."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airfreight import runtime
+from airfreight.admin.doctor import ERROR, NOTE, OK, UNKNOWN, WARNING, Finding
+from airfreight.cli import checks
+from airfreight.config import settings
+from airfreight.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from airfreight.admin.doctor import Asked
+    from airfreight.runtime import Store
+
+#: S3 refuses requests whose clock is off by more (RequestTimeTooSkewed:
+#: docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html); retentions allow for five minutes
+#: (kClockDifference in `src/freight/retention.h`).
+_SKEW_ERROR, _SKEW_WARNING = 900, 300
+_LOOPBACK = ("127.", "localhost", "[::1]")
+#: DAG of the probe that is written.
+PROBE_DAG = "airfreight-doctor"
+_PROBE = b"written by `airfreight doctor`; may be removed\n"
+_LIFECYCLE = "put the rules that `airfreight lifecycle` prints to the bucket"
+_MAY_ASK = "for an answer, allow the role what `airfreight iam-policy --role doctor` prints"
+
+
+def look(asked: Asked) -> Iterator[Finding]:
+    """Each store of the settings."""
+    # (Its connections, whether it answers, and what is wrong with the policy: as `policy check`.)
+    found = checks.check(texts_only=False)
+    for text in found.errors:
+        yield Finding("stores", ERROR, text, "correct what is named")
+    for text in found.warnings:
+        if "is not an option" not in text and "is not a setting" not in text:
+            yield Finding("policy", WARNING, text, "correct the rule")
+    for store, about in zip(runtime.listed(), found.stores, strict=True):
+        area = f"store {store.name or store.uri}"
+        if about.state == "can't be used":
+            continue
+        yield _diagnosable(area, store, about.state)
+        yield from _of_one(area, store, asked)
+
+
+def _diagnosable(area: str, store: Store, state: str) -> Finding:
+    text = f"{store.uri} {state}"
+    if store.connection[1] not in ("s3", "gs", "az"):
+        return Finding(area, OK, text)
+    if state == "answers":
+        return Finding(area, OK, f"{text}; tells a missing object from a forbidden one")
+    return Finding(
+        area,
+        OK,
+        f"{text} (strict): a missing object is a NotFoundOrDeniedError",
+        "to be told which, allow what `airfreight iam-policy --mode diagnosable` prints",
+    )
+
+
+def _of_one(area: str, store: Store, asked: Asked) -> Iterator[Finding]:
+    opened = runtime.open_settings(store)
+    yield from _transport(area, store, opened)
+    if store.name:
+        yield from _write(area, store, opened, asked)
+    try:
+        from airfreight import _core
+
+        facts = _core.ask_store(store.uri, opened)
+    except Error as error:
+        yield Finding(area, UNKNOWN, f"what the store says of itself: {error}")
+        return
+    kind = store.connection[1]
+    if kind == "s3":
+        yield from _bucket(area, facts)
+    elif kind == "redis":
+        yield from _redis(area, facts)
+    elif kind in ("gs", "az"):
+        yield Finding(
+            area,
+            UNKNOWN,
+            "versions, public access, access logs and lifecycle rules are asked of S3 only; the "
+            "server's clock, too",
+        )
+
+
+def _transport(area: str, store: Store, opened: Mapping[str, str]) -> Iterator[Finding]:
+    url = opened.get("endpoint_url", "")
+    prefix = f"AIRFLOW__AIRFREIGHT__{store.connection[1].upper()}_"
+    host = url.partition("://")[2]
+    plain = url.lower().startswith("http://") or store.uri.startswith("redis://")
+    if plain and not host:
+        host = store.uri.partition("://")[2].rpartition("@")[2]
+    if plain and not host.startswith(_LOOPBACK):
+        yield Finding(
+            area,
+            WARNING,
+            f"{host.partition('/')[0]} is spoken to without TLS: values can be read and changed "
+            "on their way",
+            "use rediss://" if store.uri.startswith("redis://") else "use https://",
+        )
+    if opened.get("verify", "true").lower() == "false":
+        yield Finding(
+            area,
+            WARNING,
+            "the server's certificate is not checked",
+            f"take {prefix}VERIFY out; a private authority goes into {prefix}CA_BUNDLE",
+        )
+    bundle = opened.get("ca_bundle", "")
+    if not bundle and store.connection[1] == "s3":
+        bundle = os.environ.get("AWS_CA_BUNDLE", "")
+    if bundle and not plain:
+        if Path(bundle).is_file():
+            yield Finding(area, NOTE, f"certificates are checked against {bundle}")
+        else:
+            yield Finding(
+                area,
+                ERROR,
+                f"the file of certificate authorities {bundle} is not there",
+                f"mount it, or correct {prefix}CA_BUNDLE",
+            )
+
+
+def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> Iterator[Finding]:
+    if not asked.write:
+        yield Finding(area, UNKNOWN, "nothing was written: with --yes, a probe is, and removed")
+        return
+    from airfreight import _core
+
+    here = f"{platform.node()}-{os.getpid()}-{time.time_ns()}"
+    coordinate = runtime.coordinate(PROBE_DAG, here, "probe", "return_value")
+    core = _core.Freight(
+        [(store.name, store.uri, opened)],
+        owner=settings().deployment_id,
+        timeout=min(asked.patience, settings().timeout),
+    )
+    decision = (store.name, "sha256", 0, "", "", "", 3600)
+    step = "writing"
+    try:
+        reference = core.put(coordinate, [_PROBE], type="bytes", extension="txt", decision=decision)
+        step = "reading what was written"
+        same = bytes(core.get(reference)) == _PROBE
+        step = "deleting what was written"
+        removed = core.purge(reference)
+    except Error as error:
+        yield Finding(
+            area,
+            ERROR,
+            f"{step} failed: {error}",
+            "allow the role what `airfreight iam-policy` prints; what is left lies below "
+            f"{PROBE_DAG}/ and may be removed",
+        )
+        return
+    if not same or not removed:
+        yield Finding(
+            area,
+            ERROR,
+            "a probe was written and not found again as it was",
+            "look for another program that changes what lies below the prefix",
+        )
+        return
+    yield Finding(area, OK, "a probe was written, read and deleted")
+
+
+def _bucket(area: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    offset = facts["clock_offset"]
+    if offset is None:
+        yield Finding(area, UNKNOWN, "the server's clock: no answer told a time")
+    elif abs(offset) >= _SKEW_WARNING:
+        state = ERROR if abs(offset) >= _SKEW_ERROR else WARNING
+        ahead = "behind" if offset > 0 else "ahead"
+        yield Finding(
+            area,
+            state,
+            f"this machine's clock is {abs(offset)} s {ahead} of the server's",
+            "set the clock (chrony, ntpd, or that of the host of this container)",
+        )
+    else:
+        yield Finding(area, OK, f"the clocks differ by {abs(offset)} s")
+    yield from _lifecycle(area, facts)
+    off, why = facts["open_to_public"]
+    if off is None:
+        yield _not_known(area, "whether public access is blocked", why)
+    elif off:
+        yield Finding(
+            area,
+            WARNING,
+            f"public access is not blocked: {off} is off",
+            "aws s3api put-public-access-block, all four settings true",
+        )
+    else:
+        yield Finding(area, OK, "public access is blocked")
+    log, why = facts["access_log"]
+    if log is None:
+        yield _not_known(area, "whether access is logged", why)
+    elif log:
+        yield Finding(area, OK, f"access is logged to the bucket {log}")
+    else:
+        yield Finding(
+            area,
+            WARNING,
+            "no server access logs: who read what can't be told later. (Data events of CloudTrail "
+            "can't be seen from here.)",
+            "turn on server access logging, or data events of CloudTrail, for the bucket",
+        )
+
+
+def _lifecycle(area: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    rules, why = facts["lifecycle"]
+    if rules is None:
+        yield _not_known(area, "lifecycle rules", why)
+    elif not rules["abort_uploads"]:
+        yield Finding(
+            area,
+            WARNING,
+            "no rule removes unfinished uploads: what a killed task leaves stays and is paid for",
+            _LIFECYCLE,
+        )
+    else:
+        yield Finding(area, OK, f"unfinished uploads go after {rules['abort_uploads']} days")
+    if rules is not None and rules["everything"]:
+        yield Finding(
+            area,
+            NOTE,
+            f"a rule of the bucket removes everything after {rules['everything']} days, whatever "
+            "the policy says",
+        )
+    versioning, why = facts["versioning"]
+    if versioning is None:
+        yield _not_known(area, "whether the bucket keeps versions", why)
+    elif not versioning:
+        yield Finding(area, OK, "the bucket keeps no versions")
+    elif rules is not None and rules["old_versions"]:
+        yield Finding(
+            area,
+            OK,
+            f"versions are {versioning.lower()}; old ones go after {rules['old_versions']} days",
+        )
+    else:
+        yield Finding(
+            area,
+            WARNING,
+            f"versions are {versioning.lower()}, and as far as is known no rule removes old ones: "
+            "what is deleted or replaced stays",
+            _LIFECYCLE,
+        )
+
+
+def _redis(area: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
+    if version := facts.get("version"):
+        yield Finding(area, NOTE, f"Redis {version}")
+    for warning in facts.get("warnings", ()):
+        yield Finding(area, WARNING, warning, "see docs/redis.md")
+    if not facts.get("warnings"):
+        yield Finding(area, OK, "keeps what it has: nothing of its settings drops or loses values")
+
+
+def _not_known(area: str, what: str, why: str) -> Finding:
+    return Finding(area, UNKNOWN, f"{what}: {why}", _MAY_ASK)
