@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import secrets
 import shutil
 import socket
 import ssl
@@ -20,6 +19,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.leaks import planted
 from tests.servers.certificates import Certificates, make_certificates
 from tests.servers.server import Server, run_beside
 
@@ -52,8 +52,8 @@ class Redis(Server):
         super().__init__()
         self.port = 0
         self.user = _USER
-        self.password = secrets.token_urlsafe(24)
-        self.admin_password = secrets.token_urlsafe(24)
+        self.password = planted(24)
+        self.admin_password = planted(24)
         self.ca_file: str | None = None
         self._tls = tls
         self._settings = dict(settings or {})

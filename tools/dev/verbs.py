@@ -14,7 +14,7 @@ from tests.servers.fake_gcs import FakeGCS
 from tests.servers.minio import MinIO
 from tests.servers.versitygw import VersityGW
 
-from tools.dev import build, docs, lint, matrix
+from tools.dev import build, docs, leaks, lint, matrix
 from tools.dev import setup as installing
 from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, run, say
 from tools.dev.stages import Stages
@@ -146,6 +146,8 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("fuzz", partial(_fuzz, 3), after=("core-asan",), group="asan")
     # It measures memory.
     stages.stage("limits", partial(_limits, "debug"), after=("core",), alone=True)
+    # Last: it searches what all others have printed.
+    stages.stage("leaks", leaks.check, alone=True)
     return stages.run()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from airfreight.values import class_name
@@ -54,5 +55,12 @@ class Unsupported(Exception):  # noqa: N818 (never leaves this package: it becom
 
 
 def _shown(key: Any) -> str:
-    text = repr(key)
+    cls = type(key)
+    if cls is tuple:
+        text = f"({', '.join(map(_shown, key))})"
+    elif cls.__module__.partition(".")[0] in sys.stdlib_module_names:
+        text = repr(key)
+    else:
+        # What others print of their objects may be anything that is in them.
+        text = f"<{class_name(cls)}>"
     return text if len(text) <= 60 else f"{text[:59]}…"
