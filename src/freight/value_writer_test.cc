@@ -556,6 +556,30 @@ TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
   }
 }
 
+TEST_F(ValueWriterTest, StoreSaysHowManyPartsOnePutCarries) {
+  faulty_->declared.parts_in_one_put = 8;
+  const auto freight = Process();
+  for (const size_t parts : {size_t{8}, size_t{9}}) {
+    const std::string text = Pattern(parts * kPart);
+    const auto reference = freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
+    ASSERT_TRUE(IsOk(reference));
+    EXPECT_TRUE(Stored(*reference) == text);
+    EXPECT_EQ(Requests()["PUT"], parts == 8 ? 1 : 0);
+  }
+}
+
+TEST_F(ValueWriterTest, WhereAnUploadBeginsWithoutARequestNoPartWaitsForATrial) {
+  faulty_->declared.start_is_request = false;
+  transfer_.part_bytes = size_t{4} << 20;
+  FreightState state("prod", transfer_);
+  const std::vector<NamedStore> stores = {{"default", counting_}};
+  Push push(stores, Decision(), state, coordinate_, info_);
+  const std::string text = Pattern(3 * transfer_.part_bytes);
+  ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
+  ASSERT_TRUE(IsOk(PutBody(push, Body(text), 3, {})));
+  EXPECT_TRUE(push.TakeTrial());  // Nobody has.
+}
+
 TEST_F(ValueWriterTest, SpeedOfAConnectionIsOfTheLastLargeRequest) {
   FreightState state("prod", transfer_);
   const std::vector<NamedStore> stores = {{"default", counting_}};
