@@ -214,7 +214,7 @@ using StoreSettings = std::map<std::string, std::string>;
 /// \brief Opens the store that `uri` names: `s3://[conn_id@]bucket[/prefix]`, `file:///dir`,
 /// `memory://name`, `redis://[conn_id@]host[:port]/db[/prefix]` (`rediss://`
 /// for TLS). Makes no request and no thread. The store comes wrapped in its layers,
-/// outermost first: retry, then the store.
+/// outermost first: breaker (`src/store/breaking_store.h`), retry, then the store.
 ///
 /// Invalid when the URI or a setting is wrong: the message names it, quotes it and shows a right
 /// one. A setting that the store does not know is Invalid too.

@@ -17,7 +17,7 @@
 #include "interruption.h"
 #include "store/checks.h"
 #include "store/gather_sink.h"
-#include "store/retrying_store.h"
+#include "store/open.h"
 #include "store/uri.h"
 
 namespace airfreight {
@@ -361,7 +361,7 @@ Result<std::shared_ptr<ObjectStore>> WrapStore(nb::object store, const StoreSett
   AIRFREIGHT_ASSIGN_OR_RETURN(const double seconds,
                               TakeSeconds(rest, "store", "retry_timeout", retry.timeout.count()));
   retry.timeout = std::chrono::duration<double>(seconds);
-  return std::make_shared<RetryingStore>(std::make_shared<PyStore>(std::move(store)), retry);
+  return InLayers(std::make_shared<PyStore>(std::move(store)), retry, RetryHooks::Real());
 }
 
 Result<std::shared_ptr<ObjectStore>> OpenAnyStore(const std::string& uri,

@@ -9,11 +9,14 @@
 #include <utility>
 
 #include "store/azure/azure_store.h"
+#include "store/breaker.h"
+#include "store/breaking_store.h"
 #include "store/checks.h"
 #include "store/file/file_store.h"
 #include "store/gcs/gcs_store.h"
 #include "store/memory/memory_store.h"
 #include "store/redis/redis_store.h"
+#include "store/retrying_store.h"
 #include "store/s3/s3_store.h"
 #include "store/uri.h"
 
@@ -35,6 +38,14 @@ Result<std::shared_ptr<ObjectStore>> OpenBare(const StoreUri& uri, const StoreSe
 
 }  // namespace
 
+std::shared_ptr<ObjectStore> InLayers(std::shared_ptr<ObjectStore> bare, const RetryOptions& retry,
+                                      RetryHooks hooks) {
+  auto breaker = std::make_shared<Breaker>(BreakerOptions(), hooks.now);
+  return std::make_shared<BreakingStore>(
+      std::make_shared<RetryingStore>(std::move(bare), retry, std::move(hooks)),
+      std::move(breaker));
+}
+
 Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri,
                                                const StoreSettings& settings) {
   return OpenStore(uri, settings, RetryHooks::Real());
@@ -53,7 +64,7 @@ Result<std::shared_ptr<ObjectStore>> OpenStore(std::string_view uri, const Store
                                                           retry.max_attempts, 0, kMostAttempts));
   auto store = OpenBare(parsed, rest);
   if (!store) return Fail(Located(std::move(store).error(), parsed.Root(), {}));
-  return std::make_shared<RetryingStore>(std::move(store).value(), retry, std::move(hooks));
+  return InLayers(std::move(store).value(), retry, std::move(hooks));
 }
 
 }  // namespace airfreight
