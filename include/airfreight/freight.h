@@ -108,6 +108,9 @@ class ValueWriter {
   /// a reader can check any range without the whole.
   virtual std::vector<uint32_t> SealBlocks() = 0;
   virtual Result<Reference> Finish(const ValueInfo& info, const Context& context) = 0;
+  /// After a Finish that has failed: all bytes of the value, where no part of it was sent. Else,
+  /// and of a value that is empty, nothing. Lives as long as the writer.
+  virtual Body Unsent() const { return {}; }
   /// Gives the value up: parts that were sent are removed.
   virtual Status Abandon(const Context& context) = 0;
 };

@@ -75,6 +75,11 @@ class Writer:
     @property
     def closed(self) -> bool: ...
 
+    def unsent(self) -> bytes | None:
+        """
+        All bytes of a value that `finish` has failed to send, where no part of it was sent.
+        """
+
     def seal_blocks(self) -> bytes:
         """
         Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.

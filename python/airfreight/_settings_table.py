@@ -23,6 +23,9 @@ _KINDS = ("s3", "gs", "az", "redis", "file", "fsspec")
 _MOST_PREVIEW = 100
 #: The core's sizes have 64 bits.
 _MOST_BYTES = 2**63 - 1
+#: What is larger is sent in parts, of which none is kept once it was sent (`include/airfreight/
+#: freight.h`); and nobody wants it in a database.
+_MOST_INLINE = 4 << 20
 
 
 class Option(NamedTuple):
@@ -211,6 +214,27 @@ OPTIONS: tuple[Option, ...] = (
         "task, say).",
         minimum=1,
         maximum=_MOST_CONNECTIONS,
+    ),
+    _option(
+        "outage",
+        "string",
+        "fail",
+        "inline",
+        "What becomes of a push whose store is still away after timeout (docs/outage.md). fail: it "
+        "fails. inline: a value of up to inline_max_bytes stays in the database, marked as that, "
+        "until `airfreight repatriate` moves it to the store.",
+        choices=("fail", "inline"),
+    ),
+    _option(
+        "inline_max_bytes",
+        "integer",
+        "262144",
+        "49152",
+        "Largest value, in bytes of its object, that stays in the database under outage = inline; "
+        "its row takes a third more. The rows of Airflow 2 on MySQL or MariaDB take 65535 bytes: "
+        "set 48000 there.",
+        minimum=0,
+        maximum=_MOST_INLINE,
     ),
     _option(
         "deployment_id",

@@ -68,6 +68,8 @@ class Settings:
         transfer_memory: bytes that transfers may hold; 0: by what the machine has.
         slots: tasks that share the machine's memory.
         max_connections: requests at once for one value or list.
+        outage: "fail" or "inline": what becomes of a push whose store is away.
+        inline_max_bytes: the most bytes that stay in a row then.
         deployment_id: goes into references as their owner.
         signing: "off", "auto" or "required"; the keys are not here, see `signing.seal`.
         accept_unsigned_until: seconds since 1970; 0: unsigned references are not followed.
@@ -94,6 +96,8 @@ class Settings:
     transfer_memory: int = 0
     slots: int = 1
     max_connections: int = 16
+    outage: str = "fail"
+    inline_max_bytes: int = 262144
     deployment_id: str = ""
     signing: str = "auto"
     accept_unsigned_until: int = 0
@@ -268,6 +272,8 @@ def _parse(
             transfer_memory=int(values.get("transfer_memory", "0")),
             slots=_airflow.slots(executor),
             max_connections=int(values.get("max_connections", "16")),
+            outage=values.get("outage", "fail"),
+            inline_max_bytes=int(values.get("inline_max_bytes", "262144")),
             deployment_id=values.get("deployment_id", ""),
             signing=values.get("signing", "auto"),
             accept_unsigned_until=_checks.seconds(values.get("accept_unsigned_until", "")) or 0,

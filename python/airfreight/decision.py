@@ -15,7 +15,6 @@ _OPTIONS = {"max_size": "max_object_bytes"}
 _RULES_ONLY = {
     "encryption_key": "as the store's settings say",
     "may_change": "where no rule says otherwise",
-    "outage": "where no rule says otherwise",
     "retention": "where no rule says otherwise",
 }
 _NUMBERS = ("threshold", "preview_rows", "max_size", "retention")
@@ -41,7 +40,7 @@ class Decision:
         encryption_key: what the store encrypts it under, in its own terms; "": as its settings say.
             With one the threshold is 0.
         retention: seconds after which it may be gone; 0: it stays.
-        outage: "fail".
+        outage: "fail" or "inline".
         may_change: the settings that `airfreight.options` may change.
         source: what the policy is called in messages; "" without one.
         rule: the rule that holds; None where none does.
@@ -158,6 +157,7 @@ def _without_rule(settings: Settings) -> Decision:
         pickle=settings.pickle,
         digest=settings.digest,
         max_size=settings.max_object_bytes,
+        outage=settings.outage,
         source="" if settings.policy is None else settings.policy.source,
     )
     _by_settings = settings, made

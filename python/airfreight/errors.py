@@ -82,6 +82,11 @@ class Error(Exception):
         self.retryable = retryable
         self.rule = rule
 
+    @property
+    def outage(self) -> bool:
+        """Whether the store is away, as all retries have found: it is not this value's fault."""
+        return self.retryable and isinstance(self, (UnavailableError, DeadlineError))
+
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = {name: getattr(self, name) for name in _ATTRIBUTES}
         return _rebuild, (type(self), self.message, attributes)

@@ -143,7 +143,7 @@ def options(
         max_size: the most bytes that are pushed, as `threshold`. Only fewer than the policy says.
         describe: what the row tells: "full", "schema" or "size".
         digest: "crc32c" or "sha256".
-        outage: "fail".
+        outage: "fail" or "inline".
         others: none, so far.
 
     The first three are what a DAG may change unless the rule of the policy that holds for the value

@@ -419,6 +419,8 @@ NB_MODULE(_core, module) {
       .def("finish", &PyWriter::Finish, "told"_a = nb::cast(Told{}),
            "Returns the reference as JSON text once the store has confirmed the object. `told` as "
            "for `Freight.put`.")
+      .def("unsent", &PyWriter::Unsent, nb::sig("def unsent(self) -> bytes | None"),
+           "All bytes of a value that `finish` has failed to send, where no part of it was sent.")
       .def("abandon", &PyWriter::Abandon, nb::kw_only(), "hurry"_a = false,
            "Gives the value up and removes what was sent; in a hurry within half a second.");
 

@@ -119,6 +119,16 @@ class PyWriter {
     });
   }
 
+  // All bytes of a value that could not be finished, if none of them was sent in parts.
+  nb::object Unsent() const {
+    const Body body = writer_->Unsent();
+    if (body.size() == 0) return nb::none();
+    std::string all;
+    all.reserve(body.size());
+    for (ByteView segment : body.segments()) all += AsText(segment);
+    return nb::bytes(all.data(), all.size());
+  }
+
   // Neither polls signals nor raises: it is called because something was raised. `hurry`: that was
   // to end the task, so that it must not take seconds.
   void Abandon(bool hurry) {

@@ -100,6 +100,7 @@ Result<Reference> StreamingWriter::DoFinish(const ValueInfo& info, const Context
   }
   push_->Describe(info);
   AIRFREIGHT_RETURN_IF_ERROR(upload_->Finish(context));
+  whole_ = true;
   Checksums& checksums = upload_->checksums();
   ObjectFacts facts;
   facts.size = checksums.size();
@@ -111,6 +112,10 @@ Result<Reference> StreamingWriter::DoFinish(const ValueInfo& info, const Context
   if (!upload_->in_parts()) return PutWhole(*push_, upload_->body(), facts, crc32c, context);
   CompleteWriter writer(*upload_, context);
   return push_->Publish(writer, facts, context);
+}
+
+Body StreamingWriter::Unsent() const {
+  return whole_ && !ended_ && !upload_->in_parts() ? upload_->body() : Body();
 }
 
 Status StreamingWriter::Abandon(const Context& context) {

@@ -25,6 +25,7 @@ class StreamingWriter final : public ValueWriter {
   uint64_t size() const override { return upload_->size(); }
   std::vector<uint32_t> SealBlocks() override { return upload_->checksums().SealBlocks(); }
   Result<Reference> Finish(const ValueInfo& info, const Context& context) override;
+  Body Unsent() const override;
   Status Abandon(const Context& context) override;
 
  private:
@@ -34,6 +35,7 @@ class StreamingWriter final : public ValueWriter {
   std::unique_ptr<Push> push_;
   std::unique_ptr<StreamUpload> upload_;
   bool ended_ = false;  // Finished, failed or abandoned: nothing is left to be given up.
+  bool whole_ = false;  // All was appended: a Finish has begun.
 };
 
 }  // namespace airfreight

@@ -167,6 +167,35 @@ TEST_F(ValueWriterTest, PartsGoWhileTheValueIsStillBeingMade) {
   EXPECT_EQ(sent, 4);
 }
 
+TEST_F(ValueWriterTest, WhatWasNeverSentIsStillThereAfterAFailure) {
+  faulty_->before_put = [](auto, const auto&) -> Status {
+    return Fail({.code = ErrorCode::kUnavailable, .message = "away"});
+  };
+  const auto freight = Process();
+  const std::string text = Pattern(kPart - 7);
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(text), {})));
+  EXPECT_EQ(writer->Unsent().size(), 0);  // Not while more may come.
+  ASSERT_TRUE(IsError(writer->Finish(info_, {}), ErrorCode::kUnavailable));
+  const Body kept = writer->Unsent();
+  std::string unsent;
+  for (const ByteView segment : kept.segments()) unsent += AsText(segment);
+  EXPECT_EQ(unsent, text);
+  EXPECT_TRUE(IsOk(writer->Abandon({})));
+  EXPECT_EQ(writer->Unsent().size(), 0);
+}
+
+TEST_F(ValueWriterTest, OfWhatWasSentInPartsNothingIsLeftAfterAFailure) {
+  faulty_->upload.before_complete = [](const Condition&) -> Status {
+    return Fail({.code = ErrorCode::kUnavailable, .message = "away"});
+  };
+  const auto freight = Process();
+  const auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(3 * kPart)), {})));
+  EXPECT_FALSE(writer->Finish(info_, {}));
+  EXPECT_EQ(writer->Unsent().size(), 0);
+}
+
 TEST_F(ValueWriterTest, Sha256IsOfTheWholeValue) {
   Decision decision;
   decision.digest = DigestKind::kSha256;

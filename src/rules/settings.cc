@@ -99,15 +99,6 @@ Canonical EncryptionKey(std::string_view name, std::string_view text, std::strin
                             std::string(kKeyExample));
 }
 
-Canonical Outage(std::string_view name, std::string_view text, std::string* problem) {
-  if (text == "inline") {
-    return Wrong(problem, std::string(name) +
-                              " = \"inline\" is not there yet: this release can only fail a push "
-                              "whose store does not answer. Right is outage = \"fail\"");
-  }
-  return OneOf(name, text, {"fail"}, problem);
-}
-
 Canonical Pickle(std::string_view name, std::string_view text, std::string* problem) {
   if (text == "allow") {
     return Wrong(problem, std::string(name) +
@@ -153,7 +144,7 @@ const std::vector<Form>& Forms() {
       {"format", nullptr, {"parquet", "arrow"}},
       {"max_size", Size, {}},
       {"may_change", MayChange, {}},
-      {"outage", Outage, {}},
+      {"outage", nullptr, {"fail", "inline"}},
       {"pickle", Pickle, {}},
       {"preview_rows", PreviewRows, {}},
       {"retention", Retention, {}},

@@ -42,6 +42,7 @@ TEST(RuleSettingsTest, EachSettingHasItsValueInOneSpelling) {
   EXPECT_EQ(ValueOf("retention", "\"forever\""), "0");
   EXPECT_EQ(ValueOf("digest", "\"sha256\""), "sha256");
   EXPECT_EQ(ValueOf("outage", "\"fail\""), "fail");
+  EXPECT_EQ(ValueOf("outage", "\"inline\""), "inline");
   EXPECT_EQ(ValueOf("pickle", "\"never\""), "never");
   EXPECT_EQ(ValueOf("threshold", "-1"), "-1");
   EXPECT_EQ(ValueOf("preview_rows", "3"), "3");
@@ -64,8 +65,7 @@ TEST(RuleSettingsTest, WhatIsWrongNamesRuleLineAndSettingAndShowsWhatIsRight) {
            {"retention = \"7 days\"", "Example: retention = \"7d\""},
            {"retention = \"99999999999999d\"", "retention is '99999999999999d'"},
            {"digest = \"md5\"", "digest is 'md5'; right is one of crc32c, sha256"},
-           {"outage = \"inline\"", "outage = \"inline\" is not there yet"},
-           {"outage = \"wait\"", "outage is 'wait'; right is one of fail"},
+           {"outage = \"wait\"", "outage is 'wait'; right is one of fail, inline"},
            {"pickle = \"allow\"", "pickle = \"allow\" is for [airfreight] pickle alone"},
            {"pickle = \"sometimes\"", "right is one of never"},
            {"preview_rows = 101", "preview_rows is a whole number from 0 to 100"},

@@ -280,11 +280,15 @@ Status StreamUpload::Abort(Error error, const Context& context) {
 }
 
 Status StreamUpload::Abandon(const Context& context) {
-  if (error_) return {};
-  error_.emplace();
-  error_->code = ErrorCode::kInvalid;
-  error_->message = "the value was given up before";
-  return GiveUp(error_->code, context);
+  Status given_up;
+  if (!error_) {
+    error_.emplace();
+    error_->code = ErrorCode::kInvalid;
+    error_->message = "the value was given up before";
+    given_up = GiveUp(error_->code, context);
+  }
+  Release();
+  return given_up;
 }
 
 Status StreamUpload::GiveUp(ErrorCode code, const Context& context) {
@@ -294,8 +298,8 @@ Status StreamUpload::GiveUp(ErrorCode code, const Context& context) {
     queue_.clear();
   }
   EndWorkers();
-  first_ = SegmentedBuffer();
-  first_share_.Release();
+  // What was never sent stays until the end: it may be all of a value that is kept elsewhere.
+  if (in_parts()) Release();
   filling_ = Part();
   spare_ = Buffer();
   spare_share_.Release();

@@ -66,7 +66,7 @@ class StreamUpload {
   Checksums& checksums() { return checksums_; }
   uint64_t size() const { return checksums_.size(); }
 
-  /// Whether parts were sent. While not, body() is all of it.
+  /// Whether parts were sent. While not, body() is all of it, also after an error.
   bool in_parts() const { return upload_ != nullptr; }
   Body body() const { return first_.body(); }
 
@@ -80,7 +80,7 @@ class StreamUpload {
   Status Abort(Error error, const Context& context);
   /// As Abort, of a value that is not wanted any more. The error is that of removing its parts.
   Status Abandon(const Context& context);
-  /// Gives back what a finished upload still holds.
+  /// Gives back what an upload that has ended still holds.
   void Release() {
     first_ = SegmentedBuffer();
     first_share_.Release();

@@ -189,7 +189,7 @@ def test_options_are_read_as_rules_are(options: dict[str, Any], said: dict[str, 
         ({"preview_rows": True}, TypeError, "preview_rows must be .* not bool"),
         ({"store": None}, TypeError, "store must be .* not NoneType"),
         ({"pickle": "allow"}, ValueError, "pickle = "),
-        ({"outage": "inline"}, ValueError, "outage = "),
+        ({"outage": "wait"}, ValueError, "outage is 'wait'; right is one of fail, inline"),
     ],
 )
 def test_what_is_no_option_is_refused_at_once(

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 #: The modules of the verbs, each with `add(verbs)`; they import what they need when they run.
 _VERBS = (
     "policy",
+    "repatriate",
     "iam_policy",
     "lifecycle",
     "doctor",

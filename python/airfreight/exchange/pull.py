@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airfreight import parts, runtime, values
 from airfreight._imports import loading
 from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, NewerFormatError
-from airfreight.exchange import serde
+from airfreight.exchange import outage, serde
 from airfreight.exchange.serde import SERDE_TYPE, BaseXCom
 from airfreight.reference import VERSION
 
@@ -56,7 +56,7 @@ def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any
     if fields is not None and fields["_xcom_backend"] != "inline":
         return follow(fields, asked, *(want or ()))
     value = (
-        _unpack_inline(fields)
+        _unpack_inline(fields, asked)
         if fields is not None
         else BaseXCom.deserialize_value(SimpleNamespace(value=stored) if result is None else result)
     )
@@ -112,7 +112,11 @@ def ours(stored: Any) -> dict[str, Any] | None:
     return None
 
 
-def _unpack_inline(fields: dict[str, Any]) -> Any:
+def _unpack_inline(fields: dict[str, Any], asked: Address | None) -> Any:
+    if outage.is_one(fields):
+        if asked is not None:
+            _check_answer(fields, asked)
+        return outage.value(fields, _decode)
     with loading:
         from airfreight.values import document
 

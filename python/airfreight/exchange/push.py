@@ -15,7 +15,7 @@ from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.decision import decide
 from airfreight.errors import Error, InvalidError, TooLargeError
-from airfreight.exchange import serde
+from airfreight.exchange import outage, serde
 from airfreight.exchange.address import name_place, place
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE
 from airfreight.reference import VERSION, Reference
@@ -178,7 +178,7 @@ def _pack(value: Any, address: Address, looked: Looked = None) -> Any:
     codec = None if type(value) in _JSON_TYPES else values.for_value(value)
     if codec is not None:
         _require(address, value)
-        return _refer(_write(codec, value, address.coordinate(), address), value, address)
+        return _refer(_sent(codec, value, address), value, address)
 
     text = json_.text_of(value) if looked is None else looked[0]
     if text is not None:
@@ -249,7 +249,7 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
     if packed.leaves:
         if deep or packed.pickled or (packed.weight > threshold and not address.missing()):
             _require(address, value)
-            return _refer(_write(*packed.choice(), address.coordinate(), address), value, address)
+            return _refer(_sent(*packed.choice(), address), value, address)
         # Perhaps so small that all of it stays in the row.
         try:
             segments = document.Encoder(serde.leaf, options=_options()).segments(value)
@@ -266,7 +266,7 @@ def _pack_document(value: Any, address: Address, threshold: int) -> Any:
         return _keep(_row(row), value, size, address)
     _require(address, value)
     if packed.leaves:
-        return _refer(_write(bundle, packed, address.coordinate(), address), value, address)
+        return _refer(_sent(bundle, packed, address), value, address)
     return _offload(document, document.payload(value, segments), value, address)
 
 
@@ -290,18 +290,53 @@ def _pack_by_airflow(value: Any, row: Any, address: Address, threshold: int, *, 
     summary = f"{json_.describe(value)} · {human_bytes(len(text))} json of Airflow's serializer"
     payload = Payload(body=(text,), summary=summary)
     names = (SERDE_TYPE, "json", "application/json")
-    return _refer(put(payload, value, address.coordinate(), address, names), value, address)
+    return _refer(_put_or_keep(payload, value, address, names), value, address)
 
 
 def _offload(codec: Codec, payload: Payload, value: Any, address: Address) -> Any:
     names = _names(codec, payload.form)
-    return _refer(put(payload, value, address.coordinate(), address, names), value, address)
+    return _refer(_put_or_keep(payload, value, address, names), value, address)
+
+
+def _sent(codec: Codec, value: Any, address: Address) -> str:
+    """As `_write`; where the store is away and the policy says so, the row holds the value."""
+    return _write(codec, value, address.coordinate(), address, may_stay=True)
+
+
+def _put_or_keep(
+    payload: Payload, value: Any, address: Address, names: tuple[str, str, str]
+) -> str:
+    """As `put`; where the store is away and the policy says so, the row holds the value."""
+    try:
+        return put(payload, value, address.coordinate(), address, names)
+    except Error as error:
+        if not outage.applies(error, _now()):
+            raise
+        return outage.row(
+            error,
+            lambda: outage.bytes_of(payload.body),
+            outage.size_of(payload.body),
+            names,
+            _told(payload, value),
+            _attempt(address),
+            address,
+            _now(),
+            pickled=payload.pickled,
+        )
 
 
 def _refer(reference: str, value: Any, address: Address) -> Any:
-    """The row of a value that lies in the store."""
+    """The row of a value that lies in the store, or would if that were not away."""
     row = json.loads(reference)
-    _tell(value, row["size_bytes"], f"is at {row['uri']}", address)
+    if outage.is_one(row):
+        _task_log.warning(
+            "XCom %r stays in its row (%s): the store %s",
+            address.key,
+            human_bytes(row["size_bytes"]),
+            row[outage.MARK],
+        )
+    else:
+        _tell(value, row["size_bytes"], f"is at {row['uri']}", address)
     return _row(row)
 
 
@@ -405,30 +440,57 @@ def _encoded(codec: Codec, value: Any) -> tuple[Payload, Form | None]:
     return payload, payload.form or forms[-1]
 
 
-def _write(codec: Codec, value: Any, coordinate: Coordinate, address: Address) -> str:
-    """Encodes a value, which may be on its way to the store while it is encoded."""
+def _write(
+    codec: Codec, value: Any, coordinate: Coordinate, address: Address, *, may_stay: bool = False
+) -> str:
+    """Encodes a value, which may be on its way to the store while it is encoded.
+
+    `may_stay`: where the store is away and the policy says so, the text is of a row with the value.
+    """
     sinks: list[Writer] = []
     cores: list[Freight] = []
+    forms: list[Form | None] = []
+    payload: Payload | None = None
 
     def new_sink(form: Form | None = None, /) -> Writer:
         # Not before: a value that is refused needs no core.
         cores.append(runtime.freight())
+        forms.append(form)
         sinks.append(open_writer(cores[0], codec, coordinate, address, form))
         return sinks[-1]
 
     try:
         payload = _encode(codec, value, new_sink)
         if not sinks:
-            return put(payload, value, coordinate, address, _names(codec, payload.form))
+            names = _names(codec, payload.form)
+            if may_stay:
+                return _put_or_keep(payload, value, address, names)
+            return put(payload, value, coordinate, address, names)
         return sinks[-1].finish(_told(payload, value))
     except BaseException as error:
+        stays = may_stay and bool(sinks) and outage.applies(error, _now())
+        unsent = sinks[-1].unsent() if stays else None
         for sink in sinks:
             sink.abandon(hurry=not isinstance(error, Exception))
         # What can be read once can't be sent a second time, with other credentials.
         if cores and not values.reads_once(codec, value) and runtime.borrow(error, cores[0]):
-            return _write(codec, value, coordinate, address)
+            return _write(codec, value, coordinate, address, may_stay=may_stay)
         if isinstance(error, Error):
             name_place(error, address)
+            if stays:
+                # (What has no payload yet was sent in parts, and is larger than any row.)
+                made = payload or Payload(body=(), summary="")
+                return outage.row(
+                    error,
+                    lambda: unsent,
+                    sinks[-1].tell(),
+                    _names(codec, forms[-1]),
+                    _told(made, value),
+                    _attempt(address),
+                    address,
+                    _now(),
+                    pickled=made.pickled,
+                )
         raise
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import io
 import pickle
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from airfreight import values
@@ -18,6 +20,8 @@ from airfreight.errors import Error, UnsupportedError
 from airfreight.values import DEFAULTS, Payload, class_name, human_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from airfreight.values import Options
 
 TYPE = values.PICKLE_TYPE
@@ -28,6 +32,8 @@ CONTENT_TYPE = "application/octet-stream"
 PROTOCOL = 5
 #: Characters that an error shows of a reason, and a summary of a name.
 _SHOWN = 200
+
+_refused: ContextVar[bool] = ContextVar("airfreight_pickle_refused", default=False)
 
 
 def encode(value: Any, _options: Options = DEFAULTS, _new_sink: Any = None, /) -> Payload:
@@ -98,8 +104,26 @@ def decode(data: memoryview) -> Any:
         ) from error
 
 
+@contextmanager
+def refused() -> Iterator[None]:
+    """Whatever the settings allow, no pickle is read meanwhile: it would be one of a row.
+
+    Many may write rows (through Airflow's REST API, for one) who may not write to the store.
+    """
+    token = _refused.set(True)
+    try:
+        yield
+    finally:
+        _refused.reset(token)
+
+
 def require() -> None:
     """Raises UnsupportedError where the settings allow no pickle."""
+    if _refused.get():
+        raise UnsupportedError(
+            "the row holds a pickle itself, and none is read from a row: Airfreight writes none "
+            "there."
+        )
     if settings().pickle == "allow":
         return
     option = BY_NAME["pickle"]

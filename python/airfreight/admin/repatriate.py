@@ -1,0 +1,198 @@
+"""Values that an outage left in their rows go to the store: what `airfreight repatriate` does."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from airfreight import exchange, runtime
+from airfreight.config import settings
+from airfreight.decision import decide
+from airfreight.errors import CorruptError, Error, ForgedError
+from airfreight.exchange import outage
+from airfreight.values._describe import Told
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from airfreight._core import Coordinate, Freight
+    from airfreight.admin.database import Database, Row
+
+#: Rows that are in memory at a time: each may hold `inline_max_bytes`, and a third more.
+_BATCH = 20
+#: Problems that are told one by one; all are counted.
+_MOST_TOLD = 1000
+
+
+@dataclass
+class Report:
+    """What was found and done.
+
+    Attributes:
+        found: values in rows that belong in a store.
+        found_bytes: what their objects take together.
+        moved: those that lie in the store now (in a dry run: that would).
+        changed: rows that somebody wrote meanwhile: what was written to the store for them is gone
+            again.
+        expired: values whose time is over: they stay where they are.
+        failed: how many could not be moved, by the kind of error.
+        problems: the first of them: where, and what is wrong.
+        ended: why it ended early; "" where it did not.
+    """
+
+    found: int = 0
+    found_bytes: int = 0
+    moved: int = 0
+    changed: int = 0
+    expired: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    ended: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**vars(self), "failed": dict(self.failed)}
+
+
+def repatriate(
+    database: Database,
+    *,
+    write: bool,
+    dag: str | None = None,
+    run: str | None = None,
+    told: Callable[[Report], None] = lambda _: None,
+) -> Report:
+    """Moves what an outage left in rows to the store, and gives the rows their references.
+
+    May be stopped and begun again at any time: what was moved is not found any more. A value is in
+    the store before its row names it, and the row is only changed if it is still the one that was
+    read.
+
+    Args:
+        database: Airflow's.
+        write: whether anything is changed.
+        dag: rows of this DAG only.
+        run: rows of this run only.
+        told: is given the report after each value.
+    """
+    report = Report()
+    for row in database.rows(dag=dag, run=run, batch=_BATCH, marked=True):
+        fields = exchange.ours(row.value)
+        # (What `airflow db clean` has put away no task reads.)
+        if fields is None or row.archived or not outage.is_one(fields):
+            continue
+        report.found += 1
+        try:
+            _move(database, row, fields, report, write=write)
+        except Error as error:
+            error.name_xcom(fields)
+            report.failed[error.code] += 1
+            if len(report.problems) < _MOST_TOLD:
+                report.problems.append((_where(row), str(error)))
+            if error.outage:
+                report.ended = "the store is away: run it again when it is back"
+                return report
+        told(report)
+    return report
+
+
+def _move(
+    database: Database, row: Row, fields: dict[str, Any], report: Report, *, write: bool
+) -> None:
+    data = outage.data(fields)
+    report.found_bytes += len(data)
+    coordinate = _coordinate(row, fields)
+    retention = _retention(fields)
+    if retention is not None and retention <= 0:
+        report.expired += 1
+        return
+    if not write:
+        report.moved += 1
+        return
+    item = _item(row, fields, data, retention)
+    reference = runtime.with_core(lambda core: core.put(coordinate, [data], **item))
+    value: Any = reference.encode() if database.rows_are_bytes else json.loads(reference)
+    if database.rewrite(row, value):
+        report.moved += 1
+        return
+    report.changed += 1
+
+    def purge(core: Freight) -> bool:
+        return core.purge(reference)
+
+    runtime.with_core(purge)
+
+
+def _where(row: Row) -> str:
+    index = f"[{row.map_index}]" if row.map_index >= 0 else ""
+    return f"{row.dag} / {row.run} / {row.task}{index} / {row.key}"
+
+
+def _coordinate(row: Row, fields: dict[str, Any]) -> Coordinate:
+    """Whose value it is; ForgedError where the row is another's."""
+    its = tuple(fields.get(name) for name in ("dag", "run", "task", "key"))
+    index, ti, writer = (fields.get(name) for name in ("map", "ti", "writer"))
+    if its != (row.dag, row.run, row.task, row.key) or (
+        (index is not None and index != row.map_index) or (ti is not None and ti != row.ti)
+    ):
+        raise ForgedError(
+            f"the row of {_where(row)} holds the value of another XCom: it was copied there"
+        )
+    made: Coordinate = runtime.coordinate(
+        row.dag,
+        row.run,
+        row.task,
+        row.key,
+        map_index=row.map_index,
+        ti_id=ti,
+        write_id=writer,
+    )
+    return made
+
+
+def _retention(fields: dict[str, Any]) -> int | None:
+    """Seconds that are left of its time; None where it has no end."""
+    expires = fields.get("expires")
+    if expires is None:
+        return None
+    try:
+        ends = datetime.strptime(expires, outage.TIME).replace(tzinfo=timezone.utc)
+    except (TypeError, ValueError) as error:
+        raise CorruptError(f"the row's expires is damaged: {expires!r}") from error
+    return int(ends.timestamp() - time.time())
+
+
+def _item(
+    row: Row, fields: dict[str, Any], data: bytearray, retention: int | None
+) -> dict[str, Any]:
+    """What is pushed, under what is decided for such a value now."""
+    policy = settings().policy
+    kind = str(fields["_xcom_type"])
+    found = None if policy is None else policy.find(row.dag, row.task, row.key, kind, len(data))
+    *decided, kept = decide(settings(), found).fields()
+    try:
+        told = Told(
+            rows=fields.get("rows"),
+            summary=fields.get("summary", ""),
+            columns=[(label, dtype) for label, dtype in fields.get("columns", ())],
+            nulls=list(fields.get("nulls", ())),
+            columns_cut=bool(fields.get("columns_cut", False)),
+            preview=[list(line) for line in fields.get("preview", ())],
+        )
+        return {
+            "type": kind,
+            "extension": fields["extension"],
+            "content_type": fields["content_type"],
+            "told": told,
+            "attempt": int(fields["attempt"]),
+            "started_micros": int(fields["started"]),
+            "decision": (*decided, kept if retention is None else retention),
+        }
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptError(
+            f"the row has Airfreight's markers, but is no value that it writes ({error!r})"
+        ) from error

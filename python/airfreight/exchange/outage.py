@@ -1,0 +1,214 @@
+"""Values that stay in their row because the store was away. Specification: `formats/outage.md`.
+
+The row holds the very bytes that the object would have had, and all that is needed to write that
+object later (`airfreight repatriate`). Reading it needs no store.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from airfreight import parts, values
+from airfreight._imports import loading
+from airfreight.config import settings
+from airfreight.errors import CorruptError, ExpiredError, NewerFormatError
+from airfreight.reference import VERSION
+from airfreight.values._content import from_base64, to_base64
+from airfreight.values._describe import visible
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from typing_extensions import Buffer
+
+    from airfreight._core import Sink, Writer
+    from airfreight.decision import Decision
+    from airfreight.errors import Error
+    from airfreight.exchange.address import Address
+    from airfreight.task import Attempt
+    from airfreight.values._describe import Told
+
+#: The member that tells such a row from a document, which is in its row because it is small.
+MARK = "outage"
+#: As references have times.
+TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+def applies(error: BaseException, decision: Decision) -> bool:
+    """Whether a value whose push ended so may stay in its row."""
+    return bool(getattr(error, "outage", False)) and decision.outage == "inline"
+
+
+def size_of(body: Sink | Writer | Sequence[Buffer]) -> int:
+    """Bytes of what a codec made."""
+    if hasattr(body, "tell"):
+        return int(body.tell())
+    return sum(memoryview(segment).nbytes for segment in body)
+
+
+def bytes_of(body: Any) -> bytes:
+    """The bytes of what a codec made."""
+    whole: bytes = body.getvalue() if hasattr(body, "getvalue") else b"".join(body)
+    return whole
+
+
+def row(
+    error: Error,
+    body: Callable[[], bytes | None],
+    size: int,
+    names: tuple[str, str, str],
+    told: Told,
+    attempt: Attempt,
+    address: Address,
+    decision: Decision,
+    *,
+    pickled: bool,
+) -> str:
+    """The JSON text of the row of a value whose store is away.
+
+    Args:
+        error: what the store's last sign was; it is raised, saying why, where the value can't stay.
+        body: gives all of the object's bytes; None where they are not there any more.
+        size: how many they are.
+        names: type, extension and content type of the object.
+        told: what its reference would tell.
+        attempt: who pushes.
+        address: whose value it is.
+        decision: what holds for it.
+        pickled: whether it is a pickle, or holds one.
+    """
+    if why := _refusal(size, decision, pickled=pickled):
+        error.message = f"{error.message}; {why}"
+        raise error
+    data = body()
+    if data is None:
+        error.message = (
+            f"{error.message}; a part of the value was sent already, so that it can't stay in its "
+            f"row ({_policy(decision)})"
+        )
+        raise error
+    kind, extension, content_type = names
+    now = time.time()
+    fields: dict[str, Any] = {
+        "_xcom_backend": "inline",
+        "_xcom_type": kind,
+        "_airfreight": VERSION,
+        MARK: f"{error.store} was away ({error.code}): `airfreight repatriate` moves this there",
+        "store": decision.store,
+        "dag": address.dag,
+        "run": address.run,
+        "task": address.task,
+    }
+    if address.ti_id is not None:
+        fields["ti"] = address.ti_id
+    elif address.write_id is not None:
+        fields["writer"] = address.write_id
+    else:
+        fields["map"] = -1 if address.map_index is None else address.map_index
+    fields |= {
+        "key": address.key,
+        "attempt": attempt.number,
+        "started": attempt.started_micros or int(now * 1_000_000),
+        "extension": extension,
+        "content_type": content_type,
+        "size_bytes": len(data),
+    }
+    if told.rows is not None:
+        fields["rows"] = told.rows
+    if told.summary:
+        fields["summary"] = told.summary
+    if told.columns:
+        fields["columns"] = [list(pair) for pair in told.columns]
+    if told.nulls:
+        fields["nulls"] = list(told.nulls)
+    if told.columns_cut:
+        fields["columns_cut"] = True
+    if told.preview:
+        fields["preview"] = [[visible(cell) for cell in line] for line in told.preview]
+    fields["written"] = time.strftime(TIME, time.gmtime(now))
+    if decision.retention:
+        fields["expires"] = time.strftime(TIME, time.gmtime(int(now) + decision.retention))
+    if owner := settings().deployment_id:
+        fields["owner"] = owner
+    fields["body"] = to_base64(data)
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+
+
+def _policy(decision: Decision) -> str:
+    return f"outage = inline of {decision.origin('outage')}"
+
+
+def _refusal(size: int, decision: Decision, *, pickled: bool) -> str:
+    """Why a value may not stay in its row; empty where it may."""
+    most = settings().inline_max_bytes
+    if size > most:
+        return (
+            f"{_policy(decision)} keeps values of up to {most} bytes ([airfreight] "
+            f"inline_max_bytes) in their rows meanwhile, and this one takes {size}"
+        )
+    if decision.encrypted:
+        return (
+            f"{_policy(decision)} does not keep this value in its row, where nothing would encrypt "
+            f"it: {decision.label('encryption_key').rstrip(',')} asks for that"
+        )
+    if pickled:
+        return (
+            f"{_policy(decision)} keeps no pickles in rows: whoever can write a row could run code "
+            "in the task that reads it"
+        )
+    return ""
+
+
+def is_one(fields: dict[str, Any]) -> bool:
+    """Whether a row of ours holds a value whose store was away."""
+    return fields["_xcom_backend"] == "inline" and MARK in fields
+
+
+def data(fields: dict[str, Any]) -> bytearray:
+    """The bytes of the object that such a row stands for.
+
+    Raises:
+        CorruptError: it is not as this release writes one.
+        NewerFormatError: a later release wrote it.
+    """
+    version = fields["_airfreight"]
+    if type(version) is int and version > VERSION:
+        raise NewerFormatError(
+            f"the row was written in version {version} of Airfreight's format; this release reads "
+            f"up to {VERSION}."
+        )
+    kind, extension = fields.get("_xcom_type"), fields.get("extension")
+    try:
+        body = bytearray(from_base64(fields.get("body")))
+    except ValueError as error:
+        raise CorruptError(f"the row's body is damaged: {error}") from error
+    if (
+        version != VERSION
+        or type(kind) is not str
+        or len(body) != fields.get("size_bytes")
+        or (values.extensions(kind) and extension not in values.extensions(kind))
+    ):
+        raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
+    return body
+
+
+def value(fields: dict[str, Any], decode: Callable[[Any, memoryview], Any]) -> Any:
+    """The value of such a row. `decode`: of a type and the bytes of its object.
+
+    Raises:
+        Error: as `data`; it has expired; its library does not read it.
+    """
+    expires = fields.get("expires")
+    if expires is not None and str(expires) <= time.strftime(TIME, time.gmtime()):
+        expired = ExpiredError(f"the value expired at {expires}.")
+        expired.name_xcom(fields)
+        raise expired
+    with loading:
+        from airfreight.values import pickle_
+
+    body = memoryview(data(fields))
+    with pickle_.refused():
+        return parts.made(fields, partial(decode, fields.get("_xcom_type"), body))

@@ -1,0 +1,221 @@
+"""`airfreight repatriate`: values that an outage left in rows go to the store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pandas as pd
+import pytest
+from tests.python.conftest import RUN, Box, stored
+from tests.python.test_outage import FRAME, Server, as_row
+
+from airfreight import exchange, runtime
+from airfreight.admin.repatriate import Report, repatriate
+from airfreight.exchange import outage
+
+
+class Rows:
+    """The rows of a database, as `airfreight.admin.database` gives them."""
+
+    rows_are_bytes = exchange.ROWS_ARE_BYTES
+
+    def __init__(self) -> None:
+        self.held: list[Any] = []
+        self.before_rewrite: Callable[[Any], None] = lambda _: None
+
+    def add(self, value: Any, task: str = "extract", **more: Any) -> Any:
+        row = SimpleNamespace(
+            dag="sales", run=RUN, task=task, map_index=-1, key="return_value", ti=None,
+            archived=False, value=stored(value), id=len(self.held),
+        )  # fmt: skip
+        vars(row).update(more)
+        self.held.append(row)
+        return row
+
+    def rows(self, **_: Any) -> Iterator[Any]:
+        for row in list(self.held):
+            yield SimpleNamespace(**vars(row))
+
+    def rewrite(self, row: Any, value: Any) -> bool:
+        self.before_rewrite(row)
+        here = self.held[row.id]
+        if here.value != row.value:
+            return False
+        assert isinstance(value, bytes) == self.rows_are_bytes
+        here.value = value
+        return True
+
+
+@pytest.fixture
+def rows() -> Rows:
+    return Rows()
+
+
+@pytest.fixture
+def away() -> Iterator[Server]:
+    server = Server()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def lost(box: Box, away: Server, monkeypatch: pytest.MonkeyPatch) -> Box:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    box.set(
+        store="s3://bucket/xcom",
+        s3_endpoint_url=away.url,
+        s3_region="us-east-1",
+        timeout=0.05,
+        outage="inline",
+    )
+    return box
+
+
+def back(box: Box) -> None:
+    """The store is back (another one, for the purposes of these tests)."""
+    box.set(store=f"file://{box.root}", s3_endpoint_url=None)
+
+
+def move(rows: Rows, *, write: bool = True) -> Report:
+    return repatriate(rows, write=write)  # type: ignore[arg-type]
+
+
+def test_a_dry_run_counts_and_changes_nothing(lost: Box, rows: Rows) -> None:
+    row = rows.add(lost.push(FRAME))
+    before = row.value
+    rows.add(lost.push({"small": 1}), task="other")
+    back(lost)
+    report = move(rows, write=False)
+    assert (report.found, report.moved, report.problems) == (1, 1, [])
+    assert report.found_bytes == lost.fields(before)["size_bytes"]
+    assert row.value is before
+    assert lost.objects() == []
+
+
+def test_values_move_and_are_pulled_from_the_store(lost: Box, rows: Rows) -> None:
+    values = {"a": FRAME, "b": b"\x00" * 300, "c": {1: "z" * 50_000}, "d": ["y" * 50_000]}
+    for task, value in values.items():
+        rows.add(lost.push(value, task_id=task), task=task)
+    back(lost)
+    report = move(rows)
+    assert (report.found, report.moved, report.failed) == (4, 4, {})
+    assert len(lost.objects()) == 4
+    for row, value in zip(rows.held, values.values(), strict=True):
+        fields = lost.fields(row.value)
+        assert fields["_xcom_backend"] == "file"
+        assert "outage" not in fields
+        got = lost.pull(row.value)
+        if isinstance(value, pd.DataFrame):
+            pd.testing.assert_frame_equal(got, value)
+            assert fields["summary"].startswith("DataFrame 3 × 2: id int64")
+            assert fields["columns"] == [["id", "int64"], ["name", fields["columns"][1][1]]]
+            assert fields["rows"] == 3
+        else:
+            assert got == value
+    assert move(rows).found == 0  # Once more, there is nothing to do.
+
+
+def test_a_row_that_changes_meanwhile_stays_and_its_object_goes(lost: Box, rows: Rows) -> None:
+    row = rows.add(lost.push(FRAME))
+    back(lost)
+
+    def change(_: Any) -> None:
+        row.value = stored(lost.push({"newer": 1}))
+
+    rows.before_rewrite = change
+    report = move(rows)
+    assert (report.moved, report.changed) == (0, 1)
+    assert lost.pull(row.value) == {"newer": 1}
+    assert lost.objects() == []
+
+
+def test_a_newer_attempt_is_not_replaced(lost: Box, rows: Rows) -> None:
+    old = lost.fields(lost.push(FRAME)) | {"started": 1_000_000, "attempt": 1}
+    row = rows.add(as_row(old))
+    back(lost)
+    newer = lost.push(FRAME.iloc[:1])  # By a process that started long after 1970,
+    runtime.forget()  # and is another one.
+    report = move(rows)
+    assert report.failed == {"Superseded": 1}
+    assert outage.is_one(lost.fields(row.value))
+    pd.testing.assert_frame_equal(lost.pull(stored(newer)), FRAME.iloc[:1])
+
+
+def test_the_attempt_of_the_push_is_that_of_the_object(lost: Box, rows: Rows) -> None:
+    row = rows.add(as_row(lost.fields(lost.push(FRAME)) | {"attempt": 3}))
+    back(lost)
+    move(rows)
+    assert lost.fields(row.value)["attempt"] == 3
+
+
+def test_a_value_in_the_row_of_another_xcom_is_not_moved(lost: Box, rows: Rows) -> None:
+    rows.add(lost.push(FRAME), task="load")
+    back(lost)
+    report = move(rows)
+    assert report.failed == {"Forged": 1}
+    assert "copied there" in report.problems[0][1]
+    assert lost.objects() == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"body": "x"}, {"started": None}, {"columns": 5}, {"expires": "soon"}, {"extension": "../x"}],
+    ids=str,
+)
+def test_a_damaged_row_is_told_and_the_others_move(
+    lost: Box, rows: Rows, change: dict[str, Any]
+) -> None:
+    rows.add(as_row(lost.fields(lost.push(FRAME)) | change))
+    rows.add(lost.push(FRAME, task_id="other"), task="other")
+    back(lost)
+    report = move(rows)
+    assert report.moved == 1
+    assert sum(report.failed.values()) == 1
+    assert len(lost.objects()) == 1
+
+
+def test_while_the_store_is_still_away_it_ends_at_the_first(lost: Box, rows: Rows) -> None:
+    for task in ("a", "b"):
+        rows.add(lost.push(FRAME, task_id=task), task=task)
+    lost.set()
+    report = move(rows)
+    assert report.moved == 0
+    assert report.found == 1
+    assert "run it again" in report.ended
+
+
+def test_what_has_expired_or_was_put_away_stays(lost: Box, rows: Rows) -> None:
+    rows.add(as_row(lost.fields(lost.push(FRAME)) | {"expires": "2020-01-01T00:00:00Z"}))
+    rows.add(lost.push(FRAME), archived=True)
+    back(lost)
+    report = move(rows)
+    assert (report.found, report.expired, report.moved) == (1, 1, 0)
+
+
+def test_the_time_that_is_left_goes_along(lost: Box, rows: Rows) -> None:
+    row = rows.add(as_row(lost.fields(lost.push(FRAME)) | {"expires": "2999-01-01T00:00:00Z"}))
+    back(lost)
+    move(rows)
+    assert lost.fields(row.value)["expires"][:4] in ("2998", "2999")
+
+
+def test_the_command_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
+    from airfreight.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["repatriate", "--help"])
+    assert ended.value.code == 0
+    assert "while the store is away" in " ".join(capsys.readouterr().out.split())
+
+
+def test_errors_name_the_xcom(lost: Box, rows: Rows) -> None:
+    rows.add(lost.push(FRAME), task="load")
+    back(lost)
+    where, _ = move(rows).problems[0]
+    assert where == f"sales / {RUN} / load / return_value"
+    assert json.loads(json.dumps(move(rows).as_json()))["failed"] == {"Forged": 1}
