@@ -120,17 +120,33 @@ class Process:
         self.log = log
         self._last_word = last_word
         # Should this test process be killed, then the child is asked to end.
-        prefix = _setpriv(user, last_word or signal.SIGTERM)
-        with open(log, "ab") as out:
+        self._command = [*_setpriv(user, last_word or signal.SIGTERM), *command]
+        self._env = dict(env)
+        self._start()
+
+    def _start(self) -> None:
+        with open(self.log, "ab") as out:
             self._popen = subprocess.Popen(
-                [*prefix, *command],
+                self._command,
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
-                env=dict(env),
-                cwd=log.parent,
+                env=self._env,
+                cwd=self.log.parent,
                 start_new_session=True,
             )
+
+    def revive(self) -> bool:
+        """Starts it again if it has ended, as a supervisor does; whether it had."""
+        if self._popen.poll() is None:
+            return False
+        self._start()
+        return True
+
+    def end(self, word: signal.Signals) -> None:
+        """Asks it to end, and waits until it has."""
+        self._popen.send_signal(word)
+        self._popen.wait(START_TIMEOUT)
 
     def check(self) -> None:
         """Raises when the process has ended."""
@@ -221,6 +237,12 @@ class Postgres:
         except BaseException:
             self.process.stop()
             raise
+
+    def restart(self) -> None:
+        """Ends the server as an administrator does (a fast shutdown), and starts it again."""
+        self.process.end(signal.SIGINT)
+        self.process.revive()
+        self._wait_until_it_answers()
 
     def _wait_until_it_answers(self) -> None:
         end = time.monotonic() + START_TIMEOUT
@@ -491,6 +513,10 @@ class Airflow:
                 tails = "\n".join(process.tail(25) for process in self._processes)
                 raise HarnessError(f"Waited {timeout:.0f} s until {what}.\n{tails}")
             time.sleep(POLL)
+
+    def revive(self) -> list[str]:
+        """Starts the components that have ended again, as a supervisor does; their names."""
+        return [process.name for process in self._processes if process.revive()]
 
     def _api_answers(self) -> bool:
         path = "/api/v2/monitor/health" if self.major >= 3 else "/api/v1/health"

@@ -60,6 +60,7 @@ class Server(abc.ABC):
 
     def __init__(self) -> None:
         self._daemon: Daemon | None = None
+        self._started: Sequence[str] = ()
         self._cleanup = contextlib.ExitStack()
         #: A folder of its own while it runs, for what it keeps and for its settings.
         self._scratch = Path()
@@ -100,6 +101,7 @@ class Server(abc.ABC):
         said = ""
         for _ in range(_START_ATTEMPTS):
             command = self._command(free_port())
+            self._started = command
             self._daemon = Daemon(command, self._scratch / "log", self._variables())
             if self._wait():
                 break
@@ -108,6 +110,17 @@ class Server(abc.ABC):
         else:
             raise RuntimeError(f"{self.PROGRAM} did not come up: {said}")
         self._furnish()
+
+    def kill(self) -> None:
+        """Ends it without a word, as a failing machine does; its data stay for `revive`."""
+        assert self._daemon is not None
+        self._daemon.kill()
+
+    def revive(self) -> None:
+        """Starts it again where it was, with the data that it had; after `kill`."""
+        self._daemon = Daemon(self._started, self._scratch / "log", self._variables())
+        if not self._wait():
+            raise RuntimeError(f"{self.PROGRAM} did not come up again: {self._daemon.said()}")
 
     def stop(self) -> None:
         """Ends it and removes its data; may be called again."""

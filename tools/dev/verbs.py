@@ -106,6 +106,7 @@ def soak(arguments: argparse.Namespace) -> int:
     stages.stage("limits", partial(_limits, "release", *large))
     for version in AIRFLOW_FULL:
         stages.stage(f"python-{version}", partial(_python_tests, version, soak=True))
+    stages.stage("drills", partial(_drills, 200))
     return stages.run()
 
 
@@ -350,4 +351,15 @@ def _airflow_tests(version: str, *, celery: bool = False) -> None:
         [TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "tests/airflow", "-m", which,
          "--airflow", version],
         env=_server_env(),
+    )  # fmt: skip
+
+
+def _drills(tasks: int) -> None:
+    """The store killed, tasks killed, the database restarted: in a run of so many tasks."""
+    installing.versitygw()
+    installing.airflow_venv("3.3.2", build.wheel())
+    run(
+        [TOOLS_VENV / "bin" / "python", "-m", "pytest", "-q", "-s", "tests/airflow/test_drills.py",
+         "--airflow", "3.3.2"],
+        env=_server_env() | {"AIRFLOW_TEST_DRILLS": str(tasks)},
     )  # fmt: skip
