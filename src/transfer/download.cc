@@ -68,6 +68,8 @@ struct Download::Stream {
 
   uint64_t left() const { return end - position; }
   bool barren() const { return position == begin; }
+  // Its answer has not begun, and someone waits for it.
+  bool unbegun() const { return !first && under_way && barren() && left() > 0; }
 };
 
 class Download::Sink final : public ReadSink {
@@ -266,6 +268,31 @@ void Download::JoinReturned() {
   }
 }
 
+// Several answers that have not begun while the first one flows: the store answers one after
+// another, as servers of a single thread do, and goes on with the first. What lies next to its
+// range it brings without further ado; asking anew would only make the queue longer.
+void Download::TakeBackUnbegun(Clock::time_point now) {
+  const Clock::duration patience = std::max<Clock::duration>(kStalled, 4 * latency_);
+  const auto late = [&](const auto& stream) {
+    return stream->unbegun() && now - stream->last_progress > patience;
+  };
+  Stream& first = *streams_.front();
+  if (refused_ || first.left() == 0 || std::count_if(streams_.begin(), streams_.end(), late) < 2) {
+    return;
+  }
+  for (;;) {
+    const auto next = std::find_if(streams_.begin(), streams_.end(), [&](const auto& stream) {
+      return late(stream) && stream->begin == first.end;
+    });
+    if (next == streams_.end()) return;
+    first.end = (*next)->end;
+    (*next)->end = (*next)->begin;
+    (*next)->abandoned.store(true, std::memory_order_relaxed);
+    shrunk_ = true;
+    refused_ = true;
+  }
+}
+
 // The first error is the download's.
 bool Download::EndWith(Error error) {
   if (!error_) error_ = std::move(error);
@@ -357,11 +384,17 @@ Download::Stream* Download::Claim() {
   Stream* largest = nullptr;
   Stream* stalled = nullptr;
   const Clock::duration patience = std::max<Clock::duration>(kStalled, 4 * latency_);
+  // Where several have not begun, the store answers one after another, and each waits for its turn.
+  const auto turns =
+      std::max<std::ptrdiff_t>(std::count_if(streams_.begin(), streams_.end(),
+                                             [](const auto& stream) { return stream->unbegun(); }),
+                               1);
   for (const auto& stream : streams_) {
     if (!stream->under_way || stream->left() == 0) continue;
     if (largest == nullptr || stream->left() > largest->left()) largest = stream.get();
     if (stream->takeovers < kMaxTakeovers &&
-        now - stream->last_progress > patience * (1 << stream->takeovers)) {
+        now - stream->last_progress >
+            patience * (1 << stream->takeovers) * (stream->unbegun() ? turns : 1)) {
       stalled = stream.get();
     }
   }
@@ -386,8 +419,14 @@ Download::Stream* Download::Claim() {
 }
 
 void Download::Watch() {
-  if (!adaptive_ || !begun_ || full_) return;
+  if (!adaptive_ || !begun_) return;
   const Clock::time_point now = options_.now();
+  if (grew_ && now - *grew_ > kStalled && now - looked_ > kWindow) {
+    looked_ = now;
+    const std::lock_guard lock(mutex_);
+    TakeBackUnbegun(now);
+  }
+  if (full_) return;
   const Clock::duration waited = now - window_began_ - window_busy_;
   if (waited < kWindow) return;
   const std::lock_guard lock(mutex_);
@@ -401,7 +440,7 @@ void Download::Watch() {
 
   if (rate_before_growth_) {
     // The new streams have to be there before they can be judged.
-    if (now - grew_ < std::max<Clock::duration>(3 * kWindow, 3 * latency_)) return;
+    if (now - *grew_ < std::max<Clock::duration>(3 * kWindow, 3 * latency_)) return;
     full_ = rate < kWorthwhileGain * *rate_before_growth_;
     rate_before_growth_.reset();
     slow_windows_ = 0;

@@ -88,6 +88,7 @@ class Download {
   Stream* Claim();
   Stream* Split(Stream& from, uint64_t at);
   void JoinReturned();
+  void TakeBackUnbegun(Clock::time_point now);
   bool AllDone() const;
   void Watch();
   Result<std::string> Digest(const Context& context);
@@ -124,8 +125,9 @@ class Download {
   uint64_t window_from_ = 0;
   int slow_windows_ = 0;
   std::optional<double> rate_before_growth_;  // Until it is known what the growth has brought.
-  Clock::time_point grew_;
-  bool full_ = false;  // More streams did not bring more.
+  std::optional<Clock::time_point> grew_;
+  Clock::time_point looked_;  // When it was last seen who has not begun.
+  bool full_ = false;         // More streams did not bring more.
   Workers workers_;
 };
 

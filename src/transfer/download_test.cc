@@ -79,6 +79,7 @@ class ScriptedStore final : public ObjectStore {
          active > seen && !most_active.compare_exchange_weak(seen, active);) {
     }
     auto read = DoRead(stream, options, sink, context);
+    if (after_read) after_read(stream);
     --active_;
     return read;
   }
@@ -109,8 +110,11 @@ class ScriptedStore final : public ObjectStore {
   bool parallel = true;
   std::atomic<double> rate{50e6};  // Bytes per second of each stream.
   bool full = false;               ///< `rate` is that of all streams together.
+  /// Asked before an answer begins.
+  std::function<void(int stream, const Context& context)> before_begin;
   /// Asked before each piece.
   std::function<Status(int stream, uint64_t offset, const Context& context)> before_piece;
+  std::function<void(int stream)> after_read;
   std::string version = "\"1\"";
   std::vector<GetOptions> requests;
   std::set<std::thread::id> threads;
@@ -126,6 +130,8 @@ class ScriptedStore final : public ObjectStore {
     if (!options.if_version.empty() && options.if_version != version) {
       return Fail(ErrorCode::kConditionFailed, "412");
     }
+    if (before_begin) before_begin(stream, context);
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(sink.Begin(info));
     AIRFREIGHT_ASSIGN_OR_RETURN(const Range range, ClipRange(options, text_.size()));
     for (uint64_t done = 0; done < range.length;) {
@@ -227,6 +233,27 @@ TEST_F(DownloadTest, SlowStreamsAreJoinedByOthersUpToTheSettingOnTheFirstOnesVer
     lowest = std::min(lowest, request.offset);
   }
   EXPECT_GT(lowest, 0U);
+}
+
+TEST_F(DownloadTest, StoreThatAnswersOneAfterAnotherIsReadToTheEndByTheFirstStream) {
+  store_.rate = 5e6;
+  std::atomic<bool> first_ended = false;
+  std::atomic<int> given_up = 0;
+  store_.before_begin = [&](int stream, const Context& context) {
+    if (stream == 0) return;
+    while (!context.IsCancelled() && !first_ended) std::this_thread::yield();
+    if (context.IsCancelled()) ++given_up;
+  };
+  store_.before_piece = [&](int stream, uint64_t offset, const Context& context) {
+    if (stream == 0) Hold(4, stream, offset, context);
+    return Status();
+  };
+  store_.after_read = [&](int stream) {
+    if (stream == 0) first_ended = true;
+  };
+  ExpectWhole(Run());
+  EXPECT_EQ(store_.requests.size(), 4U);
+  EXPECT_EQ(given_up, 3);
 }
 
 TEST_F(DownloadTest, StoreThatIsNotParallelIsReadByOneStreamHoweverSlow) {

@@ -11,19 +11,20 @@
 
 #include "base/percent.h"
 #include "base/time.h"
-#include "http/headers.h"
 #include "store/azure/metadata.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::azure {
 namespace {
+
+constexpr std::string_view kService = "Azure";
 
 // A signature that is older or younger than this is refused
 // (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key#specifying-the-date-header).
 constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
 // Markers are base64 of a name with some more; a URL has 8 KiB with most.
 constexpr size_t kMaxMarker = 4096;
-constexpr std::string_view kMetaPrefix = "x-ms-meta-";
 
 struct Meaning {
   std::string_view service_code;
@@ -162,9 +163,7 @@ std::string Child(const pugi::xml_node& node, const char* name) {
   return node.child(name).text().get();
 }
 
-tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not Azure's: {}", what));
-}
+tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
 
 struct ErrorDocument {
   std::string code;
@@ -265,26 +264,13 @@ Correction DecodeCorrection(const FailedAnswer& answer, Credential::Kind credent
 }
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
-  ObjectInfo info;
-  info.key = key;
-  std::optional<uint64_t> size = response.content_length;
-  if (response.status == 206) {
-    const std::string_view range = response.headers.Get("content-range");
-    const size_t slash = range.find('/');
-    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
-    if (!size) return Malformed("a part without the whole's length");
+  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info,
+                              DecodeObjectHead(key, response, {kService, "ETag", "x-ms-meta-"}));
+  Metadata decoded;
+  for (const auto& [name, value] : info.metadata) {
+    decoded[DecodeMetadataName(name)] = DecodeMetadataValue(value);
   }
-  info.size = size.value_or(0);
-  info.version = response.headers.Get("etag");
-  if (info.version.empty()) return Malformed("no ETag");
-  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
-  for (const auto& [name, value] : response.headers) {
-    const std::string_view view = name;
-    if (EqualsIgnoreCase(view.substr(0, kMetaPrefix.size()), kMetaPrefix)) {
-      info.metadata[DecodeMetadataName(view.substr(kMetaPrefix.size()))] =
-          DecodeMetadataValue(value);
-    }
-  }
+  info.metadata = std::move(decoded);
   return info;
 }
 

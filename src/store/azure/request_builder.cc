@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "store/azure/metadata.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::azure {
 namespace {
@@ -151,14 +152,7 @@ AzureRequest BuildPutBlockList(std::string_view key, std::string_view document,
 
 AzureRequest BuildGet(std::string_view key, const GetOptions& get) {
   AzureRequest request = Begin(Operation::kGet, key);
-  if (get.offset > 0 || get.length) {
-    std::string range = fmt::format("bytes={}-", get.offset);
-    // A range of no bytes cannot be asked for; its one byte is dropped by the store.
-    if (get.length) {
-      const uint64_t length = std::max<uint64_t>(*get.length, 1);
-      const uint64_t room = UINT64_MAX - get.offset;
-      range += std::to_string(get.offset + std::min(length - 1, room));
-    }
+  if (const std::string range = RangeText(get); !range.empty()) {
     request.headers.Set("x-ms-range", range);
   }
   if (!get.if_version.empty()) {

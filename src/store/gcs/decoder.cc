@@ -11,16 +11,17 @@
 #include "base/base64.h"
 #include "base/time.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::gcs {
 namespace {
+
+constexpr std::string_view kService = "Google Cloud Storage";
 
 using nlohmann::json;
 
 // As often as one object may change (cloud.google.com/storage/quotas#objects).
 constexpr double kObjectChangeSeconds = 1;
-
-constexpr std::string_view kMetaPrefix = "x-goog-meta-";
 
 // Without exceptions: what is no JSON comes out as "discarded", which is no object.
 json Parse(std::string_view text) { return json::parse(text, nullptr, false); }
@@ -30,10 +31,7 @@ std::string Text(const json& object, const char* name) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
-tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal,
-              fmt::format("the store's answer is not Google Cloud Storage's: {}", what));
-}
+tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
 
 bool IsRead(Operation operation) {
   return operation == Operation::kGet || operation == Operation::kHead;
@@ -100,9 +98,7 @@ Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::stri
     case 407:
       return {ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
     case 408:
-      return {ErrorCode::kUnavailable, true};
-    case 409:
-      // Another change of the bucket or of the object is under way.
+    case 409:  // Another change of the bucket or of the object is under way.
       return {ErrorCode::kUnavailable, true};
     case 413:
       return {ErrorCode::kTooLarge};
@@ -261,28 +257,10 @@ Result<ObjectResource> DecodeResource(std::string_view key, std::string_view tex
 }
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
-  ObjectInfo info;
-  info.key = key;
-  std::optional<uint64_t> size = response.content_length;
-  if (response.status == 206) {
-    const std::string_view range = response.headers.Get("content-range");
-    const size_t slash = range.find('/');
-    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
-    if (!size) return Malformed("a part without the whole's length");
-  }
-  info.size = size.value_or(0);
-  info.version = response.headers.Get("x-goog-generation");
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      ObjectInfo info,
+      DecodeObjectHead(key, response, {kService, "x-goog-generation", "x-goog-meta-"}));
   if (!ParseDecimal(info.version)) return Malformed("an object without its generation");
-  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
-  for (const auto& [name, value] : response.headers) {
-    if (!EqualsIgnoreCase(std::string_view(name).substr(0, kMetaPrefix.size()), kMetaPrefix)) {
-      continue;
-    }
-    std::string lower = name.substr(kMetaPrefix.size());
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    info.metadata[lower] = value;
-  }
   return info;
 }
 

@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/percent.h"
 #include "base/time.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::gcs {
 namespace {
@@ -143,14 +144,7 @@ GcsRequest BuildGet(std::string_view bucket, std::string_view key, const GetOpti
     request.headers.Set("x-goog-if-generation-match", get.if_version);
     request.conditional = true;
   }
-  if (get.offset > 0 || get.length) {
-    std::string range = fmt::format("bytes={}-", get.offset);
-    // A range of no bytes cannot be asked for; its one byte is dropped by the store.
-    if (get.length) {
-      const uint64_t length = std::max<uint64_t>(*get.length, 1);
-      const uint64_t room = UINT64_MAX - get.offset;
-      range += std::to_string(get.offset + std::min(length - 1, room));
-    }
+  if (const std::string range = RangeText(get); !range.empty()) {
     request.headers.Set("Range", range);
   }
   return request;

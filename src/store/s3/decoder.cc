@@ -11,9 +11,12 @@
 #include "base/time.h"
 #include "store/checks.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::s3 {
 namespace {
+
+constexpr std::string_view kService = "S3";
 
 // S3 refuses a request whose clock is more than this off
 // (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html, RequestTimeTooSkewed).
@@ -21,7 +24,6 @@ constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
 // Ids of AWS have some 130 bytes, those of other servers fewer; a URL has 8 KiB with most.
 constexpr size_t kMaxUploadId = 2048;
 constexpr std::string_view kBlanks = " \t\r\n";
-constexpr std::string_view kMetaPrefix = "x-amz-meta-";
 
 struct Meaning {
   std::string_view service_code;
@@ -200,9 +202,7 @@ std::string Child(const pugi::xml_node& node, const char* name) {
   return node.child(name).text().get();
 }
 
-tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not S3's: {}", what));
-}
+tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
 
 }  // namespace
 
@@ -315,29 +315,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
 }
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
-  ObjectInfo info;
-  info.key = key;
-  std::optional<uint64_t> size = response.content_length;
-  if (response.status == 206) {
-    const std::string_view range = response.headers.Get("content-range");
-    const size_t slash = range.find('/');
-    size = slash == std::string_view::npos ? std::nullopt : ParseDecimal(range.substr(slash + 1));
-    if (!size) return Malformed("a part without the whole's length");
-  }
-  info.size = size.value_or(0);
-  info.version = response.headers.Get("etag");
-  if (info.version.empty()) return Malformed("no ETag");
-  info.modified_unix = ParseHttpDate(response.headers.Get("last-modified")).value_or(0);
-  for (const auto& [name, value] : response.headers) {
-    if (!EqualsIgnoreCase(std::string_view(name).substr(0, kMetaPrefix.size()), kMetaPrefix)) {
-      continue;
-    }
-    std::string lower = name.substr(kMetaPrefix.size());
-    std::transform(lower.begin(), lower.end(), lower.begin(),
-                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
-    info.metadata[lower] = value;
-  }
-  return info;
+  return DecodeObjectHead(key, response, {kService, "ETag", "x-amz-meta-"});
 }
 
 Result<ListPage> DecodeList(std::string_view text, std::string_view root) {

@@ -8,6 +8,7 @@
 
 #include "base/base64.h"
 #include "base/time.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::s3 {
 namespace {
@@ -205,14 +206,7 @@ std::string Crc32cHeader(uint32_t crc32c) {
 
 S3Request BuildGet(std::string_view key, const GetOptions& get, const S3Options& options) {
   S3Request request = Begin(Operation::kGet, key, options);
-  if (get.offset > 0 || get.length) {
-    std::string range = fmt::format("bytes={}-", get.offset);
-    // A range of no bytes cannot be asked for; its one byte is dropped by the store.
-    if (get.length) {
-      const uint64_t length = std::max<uint64_t>(*get.length, 1);
-      const uint64_t room = UINT64_MAX - get.offset;
-      range += std::to_string(get.offset + std::min(length - 1, room));
-    }
+  if (const std::string range = RangeText(get); !range.empty()) {
     request.headers.Set("Range", range);
   }
   if (!get.if_version.empty()) {
