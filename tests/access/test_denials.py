@@ -74,6 +74,20 @@ def test_who_may_put_and_get_needs_no_other_permission(shop: Shop) -> None:
     assert shop.methods() == ["PUT", "GET"]
 
 
+def test_who_may_not_delete_can_push_again(shop: Shop) -> None:
+    # (A second process, and to that end a second user.)
+    first = shop.limited("s3:PutObject", "s3:GetObject")
+    second = shop.limited("s3:PutObject", "s3:GetObject", "s3:AbortMultipartUpload")
+    earlier = put(first)
+    with pytest.raises(DeniedError):
+        second.purge(earlier)  # (Which Airflow is never told: see XComBackend.purge.)
+    again = put(second, b"again")
+    assert bytes(second.get(again)) == b"again"
+    # Nor is another type of the same XCom, whose earlier object then stays behind.
+    other = second.put(HERE, [b"[1]"], type="json", extension="json")
+    assert bytes(second.get(other)) == b"[1]"
+
+
 def test_403_to_a_reader_is_missing_or_denied_and_not_tried_again(shop: Shop) -> None:
     reference = put(shop.freight(shop.server.root))
     shop.proxy.clear()
