@@ -259,6 +259,7 @@ def references() -> dict[str, str]:
             summary="DataFrame 1,000,000 × 2 · 29.2 MB parquet",
         ),
     }  # fmt: skip
+    rows["sealed"] = frame | {"_airfreight": 2, "size_bytes": 29221993, "sealed": 1}
     texts = {name: compact(fields) for name, fields in rows.items()}
     expected: dict[str, Fields] = {name: rows[name] | {"canonical": True} for name in rows}
 
@@ -272,7 +273,8 @@ def references() -> dict[str, str]:
     )
     expected["numbers_and_unknown_fields"] = dict(frame)
     refused = {
-        "newer_format": ("NewerFormat", compact(frame | {"_airfreight": 2, "uri": ["parts"]})),
+        "newer_format": ("NewerFormat", compact(frame | {"_airfreight": 3, "uri": ["parts"]})),
+        "sealed_in_version_1": ("Invalid", compact(frame | {"sealed": 1})),
         "field_twice": ("Invalid", compact(frame)[:-1] + ',"uri":"s3://elsewhere/x"}'),
         "tail_beyond_the_end": (
             "Invalid",

@@ -49,6 +49,8 @@ struct Decision {
   std::string encryption_key_name = "encryption_key";  ///< As max_bytes_name.
   /// For how long the value is kept, from the beginning of its push; 0: it stays.
   int64_t retention_seconds = 0;
+  /// Whether the object is encrypted before it leaves the process (`formats/sealed.md`).
+  bool seal = false;
 };
 
 /// A store by its configured name, which references carry. The first of a list is written to by
@@ -231,6 +233,7 @@ class Freight {
 
  private:
   Result<Reference> PutOne(const Item& item, int connections, const Context& context);
+  Result<Reference> PutSealed(const Item& item, const Context& context);
   Result<Buffer> GetOne(const Reference& reference, int connections, bool one_of_many,
                         const Context& context);
   int ConnectionsOfEach(size_t items) const;

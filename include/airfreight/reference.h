@@ -15,8 +15,11 @@
 
 namespace airfreight {
 
-/// The version that is written, the field `_airfreight`. A reader refuses a higher one.
-inline constexpr int64_t kReferenceVersion = 1;
+/// The highest version that is read, the field `_airfreight`. A reader refuses a higher one.
+inline constexpr int64_t kReferenceVersion = 2;
+/// What is written: the lowest version whose readers read the value rightly.
+inline constexpr int64_t kPlainReferenceVersion = 1;
+inline constexpr int64_t kSealedReferenceVersion = 2;
 /// What a reference may take in the row, as compact UTF-8 JSON. `preview`, then `columns`, then
 /// `summary`, are cut to fit; only names that alone exceed it (a coordinate of thousands of
 /// characters) may go above.
@@ -33,8 +36,11 @@ struct Reference {
   int64_t attempt = 0;          ///< Airflow's try number; 0 when not known.
   std::optional<int64_t> rows;  ///< For tabular values.
   uint64_t size_bytes = 0;      ///< Length of the object.
-  std::string digest;           ///< "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes.
+  /// "crc32c:<8 hex>" or "sha256:<64 hex>" of the object's bytes; of a sealed one without its
+  /// envelope.
+  std::string digest;
   /// Where the tail begins that has a checksum of its own (`ValueWriter::SealBlocks`), and that.
+  /// Of a sealed object the place is one in the value, and the checksum that of its frames.
   struct Tail {
     uint64_t offset = 0;
     std::string digest;  ///< "crc32c:<8 hex>"
@@ -54,6 +60,7 @@ struct Reference {
   std::string write;      ///< The write id that the object's metadata carries: 32 hex digits.
   std::string host;       ///< The machine that wrote it, of `file` only: one may not see another's.
   std::string owner;      ///< The deployment that wrote it; empty when it has no id.
+  int64_t sealed = 0;     ///< The version of `formats/sealed.md`; 0: the object is not encrypted.
   std::string signature;  ///< "<key id>:<hex>"; empty when unsigned.
 
   /// The compact JSON that goes into the row, with `preview`, `columns` and `summary` cut to

@@ -202,6 +202,24 @@ def signing_keys(text: str) -> str:
     return ""
 
 
+#: An entry of `seal_keys`, as `src/seal/sealing_keys.cc` has it; 32 bytes have 43 digits.
+_SEAL_KEY = re.compile(
+    r"[A-Za-z0-9._-]{1,64}:"
+    r"(?:[A-Za-z0-9+/_-]{43}=?|aws-kms:[!-~]+|gcp-kms:projects/[!-~]+/cryptoKeys/[!-~]+)"
+)
+
+
+def seal_keys(text: str) -> str:
+    """Checks keys, none of which it shows."""
+    for number, entry in enumerate(text.replace(",", " ").split(), 1):
+        if _SEAL_KEY.fullmatch(entry) is None:
+            return (
+                "must be <id>:<base64 of 32 bytes>, <id>:aws-kms:<key> or "
+                f"<id>:gcp-kms:projects/…/cryptoKeys/<name>, which key {number} is not"
+            )
+    return ""
+
+
 def moment(text: str) -> str:
     """Checks a time in UTC."""
     return "" if seconds(text) is not None else "must be a date, or a date and time in UTC"

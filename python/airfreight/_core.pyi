@@ -125,22 +125,22 @@ class Freight:
     Stores by name, the first of which is written to by default. Threads may share it; a forked child may use it.
     """
 
-    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16, signing_keys: str = '', unsigned_until: int = 0) -> None:
+    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], digest: str = 'crc32c', max_bytes: int = 0, owner: str = '', timeout: float = 60.0, memory: int = 0, slots: int = 1, connections: int = 16, signing_keys: str = '', unsigned_until: int = 0, seal_keys: str = '', key_service: object | None = None) -> None:
         """
-        Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`. `signing_keys`: as in formats/reference.md; where there are some, references without a signature are followed until `unsigned_until`, in seconds since 1970, and others without a good one never.
-        """
-
-    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int] | None = None) -> str:
-        """
-        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of formats/reference.md. `decision`: store, digest, most bytes and who says so, encryption key and who says so, and retention in seconds.
+        Checks (name, uri, settings) of each store; nothing is opened yet. One without a name is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: by what the machine has, shared among `slots`. `signing_keys`: as in formats/reference.md; where there are some, references without a signature are followed until `unsigned_until`, in seconds since 1970, and others without a good one never. `seal_keys`: as in formats/sealed.md; `key_service`: called as airfreight.sealing.ask.
         """
 
-    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]]], tuple[int, int], tuple[str, str, int, str, str, str, int] | None]]) -> list[str | BaseException]:
+    def put(self, coordinate: Coordinate, body: Sink | Sequence[Buffer], *, type: str, extension: str, content_type: str = 'application/octet-stream', told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, []), attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int, bool] | None = None) -> str:
+        """
+        Stores what a Sink gathered, or the bytes of a list of segments; returns the reference as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of formats/reference.md. `decision`: store, digest, most bytes and who says so, encryption key and who says so, retention in seconds, and whether it is sealed.
+        """
+
+    def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]]], tuple[int, int], tuple[str, str, int, str, str, str, int, bool] | None]]) -> list[str | BaseException]:
         """
         Stores (coordinate, body, (type, extension, content_type, told), (attempt, started_micros), decision), many at a time; in their order, an exception where there is one.
         """
 
-    def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int] | None = None) -> Writer:
+    def open(self, coordinate: Coordinate, *, type: str, extension: str, content_type: str = 'application/octet-stream', attempt: int = 0, started_micros: int = 0, decision: tuple[str, str, int, str, str, str, int, bool] | None = None) -> Writer:
         """
         Opens the value of a coordinate for writing. No request. `decision`: as for `put`.
         """

@@ -274,6 +274,25 @@ OPTIONS: tuple[Option, ...] = (
         "as long as there are rows from before. A date, or a date and time in UTC.",
     ),
     _option(
+        "seal",
+        "boolean",
+        "False",
+        "True",
+        "Whether objects are encrypted before they leave the process that pushes them, with "
+        "AES-256-GCM under seal_keys (docs/encryption.md). All values go to the store then. A rule "
+        "of the policy may say otherwise.",
+    ),
+    _option(
+        "seal_keys",
+        "string",
+        None,
+        "s1:q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA=",
+        "What sealed objects are encrypted under: <id>:<base64 of 32 bytes>, <id>:aws-kms:<ARN, "
+        "alias or id> or <id>:gcp-kms:projects/…/cryptoKeys/<name>, the same on all machines. "
+        "Several, separated by commas or blanks, for rotation: the first one encrypts, all open.",
+        secret=True,
+    ),
+    _option(
         "log_return_values",
         "boolean",
         "False",

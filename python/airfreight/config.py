@@ -41,6 +41,7 @@ _TEXTS = {
     "gs_kms_key_name": _checks.gs_kms_key_name,
     "gs_user_project": _checks.gs_user_project,
     "redis_sentinels": _checks.redis_sentinels,
+    "seal_keys": _checks.seal_keys,
     "signing_keys": _checks.signing_keys,
     "accept_unsigned_until": _checks.moment,
     "az_endpoint_url": _checks.endpoint_url,
@@ -71,6 +72,7 @@ class Settings:
         outage: "fail" or "inline": what becomes of a push whose store is away.
         inline_max_bytes: the most bytes that stay in a row then.
         deployment_id: goes into references as their owner.
+        seal: whether objects are encrypted on their way out; the keys are not here, see `sealing`.
         signing: "off", "auto" or "required"; the keys are not here, see `signing.seal`.
         accept_unsigned_until: seconds since 1970; 0: unsigned references are not followed.
         log_return_values: whether Python tasks log what they return.
@@ -99,6 +101,7 @@ class Settings:
     outage: str = "fail"
     inline_max_bytes: int = 262144
     deployment_id: str = ""
+    seal: bool = False
     signing: str = "auto"
     accept_unsigned_until: int = 0
     log_return_values: bool = False
@@ -228,6 +231,12 @@ def _parse(
             secret = _checks.holds_secret(values["read_also"])
             problems.append(_complaint(BY_NAME["read_also"], uri, problem, secret=secret))
     problems += _encryption_problems(values)
+    if boolean(values.get("seal", "False")) and values.get("threshold") == "-1":
+        problems.append(
+            f"[{SECTION}] seal = True asks that all values are encrypted, and threshold = -1 "
+            "leaves them in their rows as they are. Leave out one of them; for some DAGs alone, "
+            "let a rule of the policy say seal = true"
+        )
     policy = None
     if "policy" in values or "policy_file" in values:
         # Without `loading`: the first time is while Airflow is imported, see there.
@@ -275,6 +284,7 @@ def _parse(
             outage=values.get("outage", "fail"),
             inline_max_bytes=int(values.get("inline_max_bytes", "262144")),
             deployment_id=values.get("deployment_id", ""),
+            seal=boolean(values.get("seal", "False")),
             signing=values.get("signing", "auto"),
             accept_unsigned_until=_checks.seconds(values.get("accept_unsigned_until", "")) or 0,
             log_return_values=boolean(values.get("log_return_values", "False")),

@@ -39,6 +39,7 @@ class Decision:
         max_size: the most bytes that are pushed; 0: no limit of ours.
         encryption_key: what the store encrypts it under, in its own terms; "": as its settings say.
             With one the threshold is 0.
+        seal: whether the object is encrypted before it leaves the process; with it the same.
         retention: seconds after which it may be gone; 0: it stays.
         outage: "fail" or "inline".
         may_change: the settings that `airfreight.options` may change.
@@ -57,6 +58,7 @@ class Decision:
     max_size: int
     store: str = "default"
     encryption_key: str = ""
+    seal: bool = False
     retention: int = 0
     outage: str = "fail"
     may_change: tuple[str, ...] = MAY_CHANGE
@@ -64,7 +66,7 @@ class Decision:
     rule: Found | None = None
     changed: frozenset[str] = frozenset()
 
-    def fields(self) -> tuple[str, str, int, str, str, str, int]:
+    def fields(self) -> tuple[str, str, int, str, str, str, int, bool]:
         """What the core is told of a push, as `Freight.put` has it."""
         return (
             self.store,
@@ -74,12 +76,13 @@ class Decision:
             self.encryption_key,
             self.label("encryption_key"),
             self.retention,
+            self.seal,
         )
 
     @property
     def encrypted(self) -> bool:
         """Whether it was asked that the value be encrypted: no row may hold it as it is."""
-        return bool(self.encryption_key)
+        return bool(self.encryption_key) or self.seal
 
     def label(self, name: str) -> str:
         """A setting with who says it, for messages."""
@@ -101,7 +104,7 @@ class Decision:
         if name in self.changed:
             return "airfreight.options"
         if name == "threshold" and self.encrypted and not (self.rule and name in self.rule.values):
-            return self.origin("encryption_key")
+            return self.origin("encryption_key" if self.encryption_key else "seal")
         if self.rule is not None and name in self.rule.values:
             return f"rule {self.rule.name!r}, line {self.rule.lines[name]} of {self.source}"
         return _RULES_ONLY.get(name) or f"[airfreight] {_OPTIONS.get(name, name)}"
@@ -114,6 +117,7 @@ NAMES = (
     "format",
     "compression",
     "encryption_key",
+    "seal",
     "retention",
     "max_size",
     "preview_rows",
@@ -135,10 +139,12 @@ def decide(settings: Settings, found: Found | None) -> Decision:
     said: dict[str, Any] = {name: read(name, text) for name, text in found.values.items()}
     # A rule can forbid what the section allows, not the other way round.
     assert said.get("pickle") in (None, "never")
-    if said.get("encryption_key"):
-        # The store would not encrypt what stays in the row. (A rule with another threshold beside
-        # a key is refused when the policy is read.)
+    if said.get("encryption_key") or said.get("seal", plain.seal):
+        # What stays in the row is not encrypted. (A rule with another threshold beside one that
+        # asks for it is refused when the policy is read.)
         said["threshold"] = 0
+    elif plain.seal:
+        said.setdefault("threshold", settings.threshold)
     return replace(plain, rule=found, **said)
 
 
@@ -149,7 +155,7 @@ def _without_rule(settings: Settings) -> Decision:
     if known is not None and known[0] is settings:
         return known[1]
     made = Decision(
-        threshold=settings.threshold,
+        threshold=0 if settings.seal else settings.threshold,
         format=settings.format,
         compression=settings.compression,
         describe=settings.describe,
@@ -158,6 +164,7 @@ def _without_rule(settings: Settings) -> Decision:
         digest=settings.digest,
         max_size=settings.max_object_bytes,
         outage=settings.outage,
+        seal=settings.seal,
         source="" if settings.policy is None else settings.policy.source,
     )
     _by_settings = settings, made
@@ -168,6 +175,8 @@ def read(name: str, text: str) -> Any:
     """The value of a setting, of the text that a rule has for it."""
     if name in _NUMBERS:
         return int(text)
+    if name == "seal":
+        return text == "true"
     return tuple(filter(None, text.split(","))) if name == "may_change" else text
 
 
@@ -179,6 +188,8 @@ def shown(name: str, value: Any) -> str:
         return duration(value)
     if name == "encryption_key":
         return value or "none"
+    if name == "seal":
+        return "true" if value else "false"
     return str(value)
 
 

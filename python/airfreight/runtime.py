@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from airfreight import _checks, _threads, connections, signing
+from airfreight import _checks, _threads, connections, sealing, signing
 from airfreight._imports import loading
 from airfreight._settings_table import OPTIONS
 from airfreight.config import settings
@@ -382,6 +382,8 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
             connections=current.max_connections,
             signing_keys=sealed.keys,
             unsigned_until=sealed.unsigned_until,
+            seal_keys=sealing.keys(),
+            key_service=sealing.ask,
         )
     except InvalidError as error:
         raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error

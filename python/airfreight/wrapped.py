@@ -223,8 +223,8 @@ def apply(decided: Decision, said: Mapping[str, str]) -> Decision:
             raise InvalidError(_refusal(name, value, decided))
         if name == "threshold" and decided.encrypted:
             raise InvalidError(
-                f"{_NAME}: threshold = {value} is refused: {decided.by_rule}, asks for encryption, "
-                "and what stays in the row is not encrypted by the store"
+                f"{_NAME}: threshold = {value} is refused: {decided.origin('threshold')} asks for "
+                "encryption, and what stays in the row is not encrypted"
             )
         # (0 is no limit, of both.)
         if name in _ONLY_LESS and before and (value == 0 or value > before):

@@ -34,6 +34,7 @@
 #include "base/fork_local.h"
 #include "calls.h"
 #include "doctor.h"
+#include "py_keys.h"
 #include "py_store.h"
 #include "seal/seal.h"
 #include "streams.h"
@@ -64,9 +65,10 @@ using Segments = std::vector<BytesLike>;
 // Type, extension, content type, what the row tells.
 using InfoFields = std::tuple<std::string, std::string, std::string, Told>;
 using AttemptFields = std::pair<int64_t, int64_t>;
-// Store, digest, most bytes and who says so, encryption key and who says so, retention in seconds.
-using DecisionFields =
-    std::tuple<std::string, std::string, uint64_t, std::string, std::string, std::string, int64_t>;
+// Store, digest, most bytes and who says so, encryption key and who says so, retention in seconds,
+// whether it is sealed.
+using DecisionFields = std::tuple<std::string, std::string, uint64_t, std::string, std::string,
+                                  std::string, int64_t, bool>;
 using PutItem = std::tuple<Coordinate, std::variant<const PySink*, Segments>, InfoFields,
                            AttemptFields, std::optional<DecisionFields>>;
 
@@ -96,14 +98,17 @@ std::optional<Decision> MakeDecision(std::optional<DecisionFields> fields) {
   Decision decision;
   std::string digest;
   std::tie(decision.store, digest, decision.max_bytes, decision.max_bytes_name,
-           decision.encryption_key, decision.encryption_key_name, decision.retention_seconds) =
-      *std::move(fields);
+           decision.encryption_key, decision.encryption_key_name, decision.retention_seconds,
+           decision.seal) = *std::move(fields);
   decision.digest = MakeDigest(digest);
   return decision;
 }
 
-std::shared_ptr<const Seal> MakeSeal(const std::string& keys, int64_t unsigned_until) {
-  return std::make_shared<const Seal>(Seal{ValueOrRaise(SigningKeys::Parse(keys)), unsigned_until});
+std::shared_ptr<const Seal> MakeSeal(const std::string& keys, int64_t unsigned_until,
+                                     const std::string& seal_keys, nb::object key_service) {
+  return std::make_shared<const Seal>(
+      Seal{ValueOrRaise(SigningKeys::Parse(keys)), unsigned_until,
+           ValueOrRaise(SealingKeys::Parse(seal_keys, WrapKeyService(std::move(key_service))))});
 }
 
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
@@ -448,18 +453,20 @@ NB_MODULE(_core, module) {
           [](PyFreight* self, std::vector<StoreSpec> stores, AliasPairs aliases,
              const std::string& digest, uint64_t max_bytes, std::string owner, double timeout,
              uint64_t memory, int slots, int connections, const std::string& signing_keys,
-             int64_t unsigned_until) {
+             int64_t unsigned_until, const std::string& seal_keys, nb::object key_service) {
             TransferOptions transfer;
             transfer.memory_bytes = memory;
             transfer.slots = slots;
             transfer.connections = connections;
-            new (self) PyFreight(std::move(stores), std::move(aliases), digest, max_bytes,
-                                 std::move(owner), timeout, transfer,
-                                 MakeSeal(signing_keys, unsigned_until));
+            new (self) PyFreight(
+                std::move(stores), std::move(aliases), digest, max_bytes, std::move(owner), timeout,
+                transfer,
+                MakeSeal(signing_keys, unsigned_until, seal_keys, std::move(key_service)));
           },
           "stores"_a, nb::kw_only(), "aliases"_a = nb::cast(AliasPairs{}), "digest"_a = "crc32c",
           "max_bytes"_a = 0, "owner"_a = "", "timeout"_a = 60.0, "memory"_a = 0, "slots"_a = 1,
-          "connections"_a = 16, "signing_keys"_a = "", "unsigned_until"_a = 0,
+          "connections"_a = 16, "signing_keys"_a = "", "unsigned_until"_a = 0, "seal_keys"_a = "",
+          "key_service"_a = nb::none(),
           "Checks (name, uri, settings) of each store; nothing is opened yet. One without a name "
           "is only read from. `aliases`: URIs, and those that are read in their place. `timeout`: "
           "seconds that a request may be tried again. `memory`: bytes that transfers may hold; 0: "
@@ -467,7 +474,8 @@ NB_MODULE(_core, module) {
           "the machine has, shared among `slots`. `signing_keys`: as in formats/reference.md; "
           "where "
           "there are some, references without a signature are followed until `unsigned_until`, in "
-          "seconds since 1970, and others without a good one never.")
+          "seconds since 1970, and others without a good one never. `seal_keys`: as in "
+          "formats/sealed.md; `key_service`: called as airfreight.sealing.ask.")
       .def(
           "put",
           [](PyFreight& self, const Coordinate& coordinate,
@@ -487,7 +495,8 @@ NB_MODULE(_core, module) {
           "Stores what a Sink gathered, or the bytes of a list of segments; returns the reference "
           "as JSON text. `told`: rows, summary, columns, nulls, columns_cut and preview of "
           "formats/reference.md. `decision`: store, digest, most bytes and who "
-          "says so, encryption key and who says so, and retention in seconds.")
+          "says so, encryption key and who says so, retention in seconds, and whether it is "
+          "sealed.")
       .def("put_many", &PyFreight::PutMany, "items"_a,
            nb::sig("def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], "
                    "tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], "

@@ -57,6 +57,8 @@ bool IsTheTasks(nb::handle exception) {
   return nb::isinstance<nb::str>(module) && nb::cast<std::string>(module).starts_with("airflow.");
 }
 
+}  // namespace
+
 Error ErrorOf(nb::python_error& raised) {
   Error error;
   const nb::object exception = nb::borrow(raised.value());
@@ -94,6 +96,8 @@ Error ErrorOf(nb::python_error& raised) {
   }
   return error;
 }
+
+namespace {
 
 // Runs `call` with the GIL; what it raises is the result's error.
 template <typename Call>

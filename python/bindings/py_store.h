@@ -25,6 +25,9 @@ namespace airfreight {
 Result<std::shared_ptr<ObjectStore>> WrapStore(nanobind::object store,
                                                const StoreSettings& settings);
 
+/// What an exception is for the core, as WrapStore has it. With the GIL held.
+Error ErrorOf(nanobind::python_error& raised);
+
 /// Opens a store, in Python where its scheme is none of the core's. With the GIL held.
 Result<std::shared_ptr<ObjectStore>> OpenAnyStore(const std::string& uri,
                                                   const StoreSettings& settings);

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "freight/freight_write.h"
 #include "freight/ledger.h"
+#include "freight/open_sealed.h"
 #include "freight/place.h"
 #include "freight/pull.h"
 #include "freight/push.h"
@@ -97,12 +98,23 @@ Result<Reference> Freight::Put(const Item& item, const Context& context) {
 }
 
 Result<Reference> Freight::PutOne(const Item& item, int connections, const Context& context) {
+  if (item.decision.value_or(defaults_).seal) return PutSealed(item, context);
   Push push(stores_, item.decision.value_or(defaults_), *state_, item.coordinate, item.info);
   const auto put = [&]() -> Result<Reference> {
     AIRFREIGHT_RETURN_IF_ERROR(push.Prepare(item.attempt, item.body.size()));
     return PutBody(push, item.body, connections, context);
   };
   return push.About(put());
+}
+
+// Encrypted piece by piece on its way into the parts, so that no second whole of it is needed.
+Result<Reference> Freight::PutSealed(const Item& item, const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const std::unique_ptr<ValueWriter> writer,
+                              Open(item.coordinate, item.info, item.attempt, item.decision));
+  for (const ByteView segment : item.body.segments()) {
+    AIRFREIGHT_RETURN_IF_ERROR(writer->Append(segment, context));
+  }
+  return writer->Finish(item.info, context);
 }
 
 Result<std::unique_ptr<ValueWriter>> Freight::Open(const Coordinate& coordinate,
@@ -162,6 +174,9 @@ Status Freight::GetToFile(const Reference& reference, const std::string& path,
 Result<std::unique_ptr<ValueReader>> Freight::OpenReader(const Reference& reference) {
   auto place = Readable(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
+  if (Status known = CheckSealed(reference); !known) {
+    return Fail(About(reference.coordinate, *place, std::move(known).error()));
+  }
   return std::make_unique<RangeReader>(*std::move(place), reference, *state_);
 }
 

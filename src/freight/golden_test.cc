@@ -7,9 +7,16 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "airfreight/coordinate.h"
 #include "airfreight/reference.h"
+#include "base/digest.h"
+#include "base/hex.h"
+#include "seal/envelope.h"
+#include "seal/frames.h"
+#include "seal/sealing_keys.h"
 
 namespace airfreight {
 namespace {
@@ -98,6 +105,7 @@ void ExpectFields(const Reference& r, const Json& fields) {
   EXPECT_EQ(r.write, TextOr(fields, "write"));
   EXPECT_EQ(r.host, TextOr(fields, "host"));
   EXPECT_EQ(r.owner, TextOr(fields, "owner"));
+  EXPECT_EQ(r.sealed, fields.value("sealed", int64_t{0}));
   EXPECT_EQ(r.signature, TextOr(fields, "sig"));
 }
 
@@ -129,6 +137,40 @@ TEST(GoldenTest, RowsOfVersionOneAreReadForEver) {
     EXPECT_TRUE(r->uri.ends_with("/" + r->coordinate.ObjectKey(extension).value_or("none")));
   }
   EXPECT_GE(count, 15U);
+}
+
+TEST(GoldenTest, SealedObjectsOfVersionOneAreOpenedForEver) {
+  size_t count = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(Golden() / "sealed" / "v1")) {
+    if (entry.path().extension() != ".json") continue;
+    ++count;
+    SCOPED_TRACE(entry.path().filename());
+    const Json told = Json::parse(ReadFile(entry.path()));
+    fs::path object_path = entry.path();
+    const std::string object = ReadFile(object_path.replace_extension(".bin"));
+    const auto size = told.at("bytes").get<uint64_t>();
+    ASSERT_EQ(object.size(), SealedSize(size));
+    const std::string_view all = object;
+    const auto envelope = Envelope::Parse(AsBytes(all.substr(all.size() - kEnvelopeBytes)));
+    ASSERT_TRUE(envelope);
+    EXPECT_EQ(envelope->Encode(), all.substr(all.size() - kEnvelopeBytes));
+    const SealingKeys keys = SealingKeys::Parse(TextOr(told, "keys")).value();
+    DataKeys data_keys(keys);
+    const auto key = data_keys.ForObject(*envelope);
+    ASSERT_TRUE(key);
+    FrameOpener opener(*key, {TextOr(told, "coordinate"), TextOr(told, "write")}, size);
+    std::string plain;
+    std::vector<std::byte> frame(kFrameBytes);
+    for (uint64_t index = 0; index <= opener.last(); ++index) {
+      ASSERT_TRUE(opener.Open(
+          index, AsBytes(all.substr(index * kSealedFrameBytes, opener.SealedBytes(index))),
+          frame.data()));
+      plain += AsText(ByteView(frame).first(opener.PlainBytes(index)));
+    }
+    EXPECT_EQ(plain.size(), size);
+    EXPECT_EQ(HexEncode(Sha256(AsBytes(plain))), TextOr(told, "sha256"));
+  }
+  EXPECT_GE(count, 4U);
 }
 
 }  // namespace

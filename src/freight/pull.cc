@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "base/utf8.h"
 #include "freight/attempt.h"
+#include "freight/open_sealed.h"
 #include "freight/retention.h"
 #include "store/checks.h"
 #include "transfer/download.h"
@@ -92,7 +93,7 @@ Error ReplacedEachTime() {
 }
 
 Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, DigestKind kind,
-                                const Context& context) {
+                                FreightState& state, const Context& context) {
   GetOptions options;
   options.expected_size = reference.size_bytes;
   for (int reads = 0; reads < kMaxReads; ++reads) {
@@ -100,6 +101,13 @@ Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, 
     auto read = (*place).Read(place.key, options, sink, context);
     if (sink.other_size()) {
       return Fail(std::move(Check(sink.info(), sink.info().size, {}, reference)).error());
+    }
+    if (read && reference.sealed != 0) {
+      BufferTarget target(std::move(sink.buffer()));
+      Status opened = OpenSealed(target, sink.info(), reference, kind, state.data_keys, context);
+      if (opened) return target.Take();
+      if (MayBeOfTheWay(opened.error(), reads)) continue;
+      return Fail(std::move(opened).error());
     }
     if (read) {
       AIRFREIGHT_ASSIGN_OR_RETURN(
@@ -118,16 +126,21 @@ Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, 
 }
 
 Status PullInStreams(const Place& place, const Reference& reference, DigestKind kind,
-                     int connections, DownloadTarget& target, const Context& context) {
+                     FreightState& state, int connections, DownloadTarget& target,
+                     const Context& context) {
   DownloadOptions options;
   options.size = reference.size_bytes;
-  options.digest = kind;
+  // (Of what is sealed the digest is made while it is opened: it is of less than all.)
+  options.digest = reference.sealed != 0 ? DigestKind::kCrc32c : kind;
   options.connections = connections;
   for (int reads = 0; reads < kMaxReads; ++reads) {
     Download download(*place, place.key, target, options);
     auto done = download.Run(context);
     if (done) {
-      Status checked = Check(done->info, done->info.size, done->digest, reference);
+      Status checked =
+          reference.sealed == 0 || done->info.size != reference.size_bytes
+              ? Check(done->info, done->info.size, done->digest, reference)
+              : OpenSealed(target, done->info, reference, kind, state.data_keys, context);
       if (!checked && MayBeOfTheWay(checked.error(), reads)) continue;
       return checked;
     }
@@ -190,6 +203,7 @@ Error ReadError(Error error, const Reference& reference) {
 Result<Buffer> PullBuffer(const Place& place, const Reference& reference, FreightState& state,
                           const PullOptions& options, const Context& context) {
   AIRFREIGHT_ASSIGN_OR_RETURN(const DigestKind kind, KnownDigest(reference));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckSealed(reference));
   MemoryBudget::Share share;
   const uint64_t most = state.pulls.capacity();
   if (options.count_small || reference.size_bytes > most) {
@@ -197,21 +211,22 @@ Result<Buffer> PullBuffer(const Place& place, const Reference& reference, Freigh
                                 state.pulls.Take(std::min(reference.size_bytes, most), context));
   }
   if (reference.size_bytes <= kOneRequest) {
-    return PullInOneRequest(place, reference, kind, context);
+    return PullInOneRequest(place, reference, kind, state, context);
   }
   BufferTarget target;
   AIRFREIGHT_RETURN_IF_ERROR(
-      PullInStreams(place, reference, kind, options.connections, target, context));
+      PullInStreams(place, reference, kind, state, options.connections, target, context));
   return target.Take();
 }
 
 Status PullToFile(const Place& place, const Reference& reference, FreightState& state,
                   const std::string& path, const Context& context) {
   AIRFREIGHT_ASSIGN_OR_RETURN(const DigestKind kind, KnownDigest(reference));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckSealed(reference));
   FileTarget target(path);
   AIRFREIGHT_RETURN_IF_ERROR(target.Create());
   AIRFREIGHT_RETURN_IF_ERROR(
-      PullInStreams(place, reference, kind, state.transfer.connections, target, context));
+      PullInStreams(place, reference, kind, state, state.transfer.connections, target, context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   return target.Keep();
 }

@@ -188,6 +188,11 @@ Status Push::Prepare(const Attempt& attempt, uint64_t size) {
                             decision_.encryption_key_name, Quoted(decision_.encryption_key),
                             Quoted(place_.store->name)));
   }
+  if (decision_.seal && state_.seal->sealing.empty()) {
+    return Fail(ErrorCode::kInvalid,
+                "the value is to be sealed, and there is no key to seal with: set [airfreight] "
+                "seal_keys, or take `seal` out of the rule");
+  }
   AIRFREIGHT_RETURN_IF_ERROR(CheckSize(size));
   stamp_.coordinate = coordinate_.Hash();
   stamp_.attempt = std::max<int64_t>(attempt.number, 0);
@@ -198,7 +203,7 @@ Status Push::Prepare(const Attempt& attempt, uint64_t size) {
     expires_unix_ = UnixSecondsNow() + decision_.retention_seconds;
   }
   ObjectFacts facts;
-  facts.size = size;
+  facts.size = decision_.seal ? SealedSize(size) : size;
   facts.digest = PlaceholderDigest(decision_.digest);
   Reference draft = Draft(facts);
   AIRFREIGHT_RETURN_IF_ERROR(state_.seal->Sign(&draft));
@@ -261,6 +266,7 @@ Reference Push::Draft(const ObjectFacts& facts) const {
   reference.write = stamp_.write;
   if (reference.backend == "file") reference.host = HostName();
   reference.owner = stamp_.owner;
+  if (decision_.seal) reference.sealed = kSealedVersion;
   return reference;
 }
 

@@ -14,6 +14,7 @@
 #include "freight/freight_write.h"
 #include "freight/ledger.h"
 #include "freight/place.h"
+#include "seal/frames.h"
 #include "seal/seal.h"
 #include "transfer/memory_budget.h"
 
@@ -28,12 +29,14 @@ struct FreightState {
       : owner(std::move(owner_name)),
         transfer(options),
         seal(how != nullptr ? std::move(how) : std::make_shared<const Seal>()),
+        data_keys(seal->sealing),
         sends(MemoryOf(options) / 2),
         pulls(MemoryOf(options) / 2) {}
 
   const std::string owner;
   const TransferOptions transfer;
   const std::shared_ptr<const Seal> seal;
+  DataKeys data_keys;
   Ledger ledger;
   /// One half of the memory is for what is held on its way out,
   MemoryBudget sends;
@@ -72,6 +75,9 @@ class Push {
   const Decision& decision() const { return decision_; }
   const ValueInfo& info() const { return info_; }
   const FreightState& state() const { return state_; }
+  /// The key of the object to be, where the decision seals it. Errors: as DataKeys.
+  Result<DataKeys::Made> NewObjectKey() const { return state_.data_keys.ForNewObject(); }
+  FrameBinding Binding() const { return {stamp_.coordinate, stamp_.write}; }
   /// TooLarge above a limit of the settings or of the store.
   Status CheckSize(uint64_t size) const;
   /// For the object: content type and metadata.

@@ -54,6 +54,7 @@ constexpr char kExpires[] = "expires";
 constexpr char kWrite[] = "write";
 constexpr char kHost[] = "host";
 constexpr char kOwner[] = "owner";
+constexpr char kSealed[] = "sealed";
 constexpr char kSignature[] = "sig";
 
 constexpr std::string_view kTailForm = "[offset, \"crc32c:<8 hex digits>\"]";
@@ -228,7 +229,7 @@ Result<std::string> Reference::ToJson() const {
   ObjectWriter head;
   head.Text(kBackend, backend);
   head.Text(kType, type);
-  head.Integer(kVersion, kReferenceVersion);
+  head.Integer(kVersion, sealed != 0 ? kSealedReferenceVersion : kPlainReferenceVersion);
   head.Text(kStore, store);
   head.Text(kUri, uri);
   head.Text(kDag, coordinate.dag);
@@ -263,6 +264,7 @@ Result<std::string> Reference::ToJson() const {
   ending.Text(kWrite, write);
   ending.TextUnlessEmpty(kHost, host);
   ending.TextUnlessEmpty(kOwner, owner);
+  if (sealed != 0) ending.Integer(kSealed, sealed);
   ending.TextUnlessEmpty(kSignature, signature);
 
   // Braces, and the comma before the ending.
@@ -624,6 +626,12 @@ Result<Reference> Reference::Parse(std::string_view json) {
   r.write = fields.Text(kWrite);
   r.host = fields.OptionalText(kHost);
   r.owner = fields.OptionalText(kOwner);
+  if (fields.Has(kSealed)) {
+    r.sealed = fields.Integer(kSealed);
+    if (r.sealed < 1 || version < kSealedReferenceVersion) {
+      fields.Wrong(kSealed, "an integer of 1 or more, in a reference of format 2");
+    }
+  }
   r.signature = fields.OptionalText(kSignature);
   AIRFREIGHT_RETURN_IF_ERROR(fields.status());
   AIRFREIGHT_RETURN_IF_ERROR(CheckFields(r));

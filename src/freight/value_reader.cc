@@ -23,11 +23,29 @@ constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
 
 }  // namespace
 
-RangeReader::RangeReader(Place place, Reference reference, const FreightState& state)
-    : place_(std::move(place)), reference_(std::move(reference)), state_(state) {}
+RangeReader::RangeReader(Place place, Reference reference, FreightState& state)
+    : place_(std::move(place)),
+      reference_(std::move(reference)),
+      state_(state),
+      opener_(reference_, state.data_keys) {}
 
 uint64_t RangeReader::tail_offset() const {
-  return reference_.tail ? reference_.tail->offset : reference_.size_bytes;
+  return reference_.tail ? reference_.tail->offset : size();
+}
+
+Result<GetResult> RangeReader::GetRange(uint64_t offset, uint64_t length, const Context& context) {
+  GetOptions options;
+  options.offset = offset;
+  options.length = length;
+  options.expected_size = length;
+  options.if_version = Version();
+  auto got = (*place_).Get(place_.key, options, context);
+  if (!got) return Fail(Changed(std::move(got).error(), context));
+  if (Status same = Admit(got->info); !same) {
+    return Fail(Changed(std::move(same).error(), context));
+  }
+  if (got->body.size() == length) return got;
+  return Fail(NotAsPromised(got->info, reference_, "the store ended the body early"));
 }
 
 Result<Buffer> RangeReader::ReadTail(const Context& context) { return Here(DoReadTail(context)); }
@@ -37,26 +55,49 @@ Result<Buffer> RangeReader::DoReadTail(const Context& context) {
     return Fail(ErrorCode::kInvalid,
                 "the reference tells of no tail: its object was not written to be read in parts");
   }
-  const uint64_t length = reference_.size_bytes - reference_.tail->offset;
-  if (length == 0) return Buffer();
-  GetOptions options;
-  options.offset = reference_.tail->offset;
-  options.length = length;
-  options.expected_size = length;
-  options.if_version = Version();
-  auto got = (*place_).Get(place_.key, options, context);
-  if (!got) return Fail(Changed(std::move(got).error(), context));
-  if (Status same = Admit(got->info); !same) {
-    return Fail(Changed(std::move(same).error(), context));
-  }
-  const std::string digest = Crc32cText(Crc32c(got->body.view()));
-  if (got->body.size() != length || digest != reference_.tail->digest) {
-    return Fail(NotAsPromised(got->info, reference_,
+  if (size() == reference_.tail->offset) return Buffer();
+  // Of what is sealed all of the frame that it begins in; the envelope, which is behind, with it.
+  const uint64_t first = reference_.tail->offset / kFrameBytes;
+  const uint64_t offset =
+      reference_.sealed != 0 ? PartOpener::Begin(first) : reference_.tail->offset;
+  AIRFREIGHT_ASSIGN_OR_RETURN(GetResult got,
+                              GetRange(offset, reference_.size_bytes - offset, context));
+  const uint64_t envelope = reference_.sealed != 0 ? kEnvelopeBytes : 0;
+  const ByteView checked = got.body.view().first(got.body.size() - envelope);
+  const std::string digest = Crc32cText(Crc32c(checked));
+  if (digest != reference_.tail->digest) {
+    return Fail(NotAsPromised(got.info, reference_,
                               fmt::format("the digest of the {} bytes of its tail is {}, and {} "
                                           "was written",
-                                          got->body.size(), digest, reference_.tail->digest)));
+                                          checked.size(), digest, reference_.tail->digest)));
   }
-  return std::move(got->body);
+  if (reference_.sealed != 0) return OpenTail(got);
+  return std::move(got.body);
+}
+
+// Of frames up to the end, and the envelope.
+Result<Buffer> RangeReader::OpenTail(const GetResult& got) {
+  AIRFREIGHT_RETURN_IF_ERROR(opener_.SetEnvelope(got.body.view().last(kEnvelopeBytes), got.info));
+  const uint64_t offset = reference_.tail->offset;
+  AIRFREIGHT_ASSIGN_OR_RETURN(Buffer tail, Buffer::Allocate(size() - offset));
+  AIRFREIGHT_ASSIGN_OR_RETURN(Buffer frame, Buffer::Allocate(kFrameBytes));
+  frame.Resize(kFrameBytes);
+  ByteView rest = got.body.view();
+  for (uint64_t index = offset / kFrameBytes; index <= opener_.last(); ++index) {
+    const uint64_t plain = opener_.PlainBytes(index);
+    const uint64_t sealed = opener_.SealedBytes(index, index + 1);
+    AIRFREIGHT_RETURN_IF_ERROR(opener_.Open(index, rest.first(sealed), frame.data(), got.info));
+    rest = rest.subspan(sealed);
+    const uint64_t skip = std::max(offset, index * kFrameBytes) - index * kFrameBytes;
+    (void)tail.Append(frame.view().subspan(skip, plain - skip));
+  }
+  return tail;
+}
+
+Status RangeReader::FetchEnvelope(const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const GetResult got, GetRange(reference_.size_bytes - kEnvelopeBytes,
+                                                            kEnvelopeBytes, context));
+  return opener_.SetEnvelope(got.body.view(), got.info);
 }
 
 Status RangeReader::SetBlocks(std::vector<uint32_t> blocks) {
@@ -129,6 +170,9 @@ Result<std::vector<Buffer>> RangeReader::DoRead(const std::vector<Range>& ranges
     out.push_back(std::move(buffer));
   }
   const std::vector<Piece> pieces = Plan(std::move(runs), *checks);
+  if (reference_.sealed != 0 && !pieces.empty() && !opener_.ready()) {
+    AIRFREIGHT_RETURN_IF_ERROR(FetchEnvelope(context));  // Whose tail has not been read.
+  }
   size_t done = 0;
   if (!pieces.empty() && Version().empty()) {
     // All on the version of the first response, which has to be known before the others are asked.
@@ -267,16 +311,74 @@ class RangeReader::Sink final : public ReadSink {
   ObjectInfo info_;
 };
 
+// Gathers frames as they come, opens them and passes on what lies in a run of the value's bytes.
+class RangeReader::OpeningSink final : public ReadSink {
+ public:
+  /// [begin, end) of the value, which is not empty.
+  OpeningSink(RangeReader& reader, Sink& sink, uint64_t begin, uint64_t end)
+      : reader_(reader), sink_(sink), begin_(begin), end_(end), index_(begin / kFrameBytes) {}
+
+  Status Begin(const ObjectInfo& info) override {
+    info_ = info;
+    AIRFREIGHT_ASSIGN_OR_RETURN(frame_, Buffer::Allocate(kSealedFrameBytes));
+    return sink_.Begin(info);
+  }
+
+  Status Write(ByteView bytes) override {
+    while (!bytes.empty()) {
+      if (index_ * kFrameBytes >= end_) {
+        return Fail(ErrorCode::kInternal, "more bytes than were asked for");
+      }
+      const uint64_t whole = reader_.opener_.SealedBytes(index_, index_ + 1);
+      const ByteView piece = bytes.first(std::min<uint64_t>(bytes.size(), whole - frame_.size()));
+      (void)frame_.Append(piece);
+      bytes = bytes.subspan(piece.size());
+      if (frame_.size() == whole) AIRFREIGHT_RETURN_IF_ERROR(Pass());
+    }
+    return {};
+  }
+
+ private:
+  Status Pass() {
+    AIRFREIGHT_RETURN_IF_ERROR(reader_.opener_.Open(index_, frame_.view(), frame_.data(), info_));
+    const uint64_t at = index_ * kFrameBytes;
+    const uint64_t from = std::max(begin_, at) - at;
+    const uint64_t to = std::min(end_, at + reader_.opener_.PlainBytes(index_)) - at;
+    Status passed = sink_.Write(frame_.view().subspan(from, to - from));
+    frame_.Resize(0);
+    ++index_;
+    return passed;
+  }
+
+  RangeReader& reader_;
+  Sink& sink_;
+  const uint64_t begin_;
+  const uint64_t end_;
+  uint64_t index_;
+  Buffer frame_;
+  ObjectInfo info_;
+};
+
 Status RangeReader::Fetch(const Piece& piece, const std::vector<Check>& checks,
                           const std::vector<Range>& ranges, std::vector<Buffer>& out,
                           const Context& context) {
+  const uint64_t begin = checks[piece.first].offset;
+  const uint64_t end = checks[piece.last].offset + checks[piece.last].length;
   GetOptions options;
-  options.offset = checks[piece.first].offset;
-  options.length = checks[piece.last].offset + checks[piece.last].length - options.offset;
+  options.offset = begin;
+  options.length = end - begin;
+  if (reference_.sealed != 0) {
+    const uint64_t first = begin / kFrameBytes;
+    options.offset = PartOpener::Begin(first);
+    options.length = opener_.SealedBytes(first, (end - 1) / kFrameBytes + 1);
+  }
   options.expected_size = options.length;
   options.if_version = Version();
   Sink sink(*this, piece, checks, ranges, out);
-  auto read = (*place_).Read(place_.key, options, sink, context);
+  OpeningSink opening(*this, sink, begin, end);
+  auto read =
+      (*place_).Read(place_.key, options,
+                     reference_.sealed != 0 ? static_cast<ReadSink&>(opening) : sink, context);
   if (!read) return Fail(Changed(std::move(read).error(), context));
   if (!sink.complete()) {
     return Fail(NotAsPromised(*read, reference_, "the store ended the body early"));

@@ -44,7 +44,9 @@ StreamingWriter::StreamingWriter(std::unique_ptr<Push> push, MemoryBudget& budge
   options.part_bytes = push_->state().transfer.part_bytes;
   options.connections = capabilities.parallel ? push_->state().transfer.connections : 1;
   options.block_bytes = kBlockBytes;
-  options.digest = push_->decision().digest;
+  sealing_ = push_->decision().seal;
+  // Of what is sealed, all that goes out is not what the digest is of.
+  options.digest = sealing_ ? DigestKind::kCrc32c : push_->decision().digest;
   upload_ = std::make_unique<StreamUpload>(
       capabilities, options, budget, [push = push_.get()](const Context& context) {
         return push->store().StartUpload(push->key(), push->Options(), context);
@@ -69,11 +71,55 @@ Status StreamingWriter::Append(ByteView bytes, const Context& context) {
   if (ended_) return push_->About(Status(Fail(Ended())));
   Status done = push_->CheckSize(size() + bytes.size());
   if (done) {
-    done = upload_->Append(bytes, context);
+    done = sealing_ ? AppendSealed(bytes, context) : upload_->Append(bytes, context);
   } else {
     done = upload_->Abort(std::move(done).error(), context);
   }
   return push_->About(std::move(done));
+}
+
+Status StreamingWriter::BeginSealing() {
+  if (frames_ != nullptr) return {};
+  AIRFREIGHT_ASSIGN_OR_RETURN(DataKeys::Made made, push_->NewObjectKey());
+  frames_ = std::make_unique<Sealing>(std::move(made), push_->Binding(), push_->decision().digest);
+  if (upload_->checksums().tail_offset()) (void)frames_->frames.SealBlocks();
+  return {};
+}
+
+Status StreamingWriter::AppendSealed(ByteView bytes, const Context& context) {
+  if (Status begun = BeginSealing(); !begun) {
+    return upload_->Abort(std::move(begun).error(), context);
+  }
+  return frames_->frames.Append(bytes, [&](ByteView frame) {
+    if (frames_->sha256) frames_->sha256->Update(frame);
+    return upload_->Append(frame, context);
+  });
+}
+
+std::vector<uint32_t> StreamingWriter::SealBlocks() {
+  if (!sealing_) return upload_->checksums().SealBlocks();
+  // What has gone out are the frames before the one that the tail begins in.
+  if (!upload_->checksums().tail_offset()) {
+    (void)upload_->checksums().SealBlocks();
+    tail_offset_ = plain_bytes();
+  }
+  // (No key is made for this: a service may be asked for it, and nobody waits for one here.)
+  return frames_ ? frames_->frames.SealBlocks() : std::vector<uint32_t>();
+}
+
+Status StreamingWriter::FinishSealed(ObjectFacts* facts, const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(BeginSealing());
+  AIRFREIGHT_RETURN_IF_ERROR(frames_->frames.Finish([&](ByteView frame) {
+    if (frames_->sha256) frames_->sha256->Update(frame);
+    return upload_->Append(frame, context);
+  }));
+  // Before the envelope, which another key may wrap later.
+  Checksums& checksums = upload_->checksums();
+  if (checksums.tail_offset()) {
+    facts->tail = {tail_offset_, Crc32cText(checksums.tail_crc32c())};
+  }
+  facts->digest = frames_->sha256 ? frames_->sha256->Finish() : Crc32cText(checksums.crc32c());
+  return upload_->Append(AsBytes(frames_->made.envelope.Encode()), context);
 }
 
 Result<Reference> StreamingWriter::Finish(const ValueInfo& info, const Context& context) {
@@ -99,16 +145,19 @@ Result<Reference> StreamingWriter::DoFinish(const ValueInfo& info, const Context
                     push_->info().type, push_->info().extension, info.type, info.extension));
   }
   push_->Describe(info);
+  ObjectFacts facts;
+  if (sealing_) AIRFREIGHT_RETURN_IF_ERROR(FinishSealed(&facts, context));
   AIRFREIGHT_RETURN_IF_ERROR(upload_->Finish(context));
   whole_ = true;
   Checksums& checksums = upload_->checksums();
-  ObjectFacts facts;
   facts.size = checksums.size();
-  if (checksums.tail_offset()) {
-    facts.tail = {*checksums.tail_offset(), Crc32cText(checksums.tail_crc32c())};
-  }
   const uint32_t crc32c = checksums.crc32c();
-  facts.digest = checksums.FinishDigest();
+  if (!sealing_) {
+    if (checksums.tail_offset()) {
+      facts.tail = {*checksums.tail_offset(), Crc32cText(checksums.tail_crc32c())};
+    }
+    facts.digest = checksums.FinishDigest();
+  }
   if (!upload_->in_parts()) return PutWhole(*push_, upload_->body(), facts, crc32c, context);
   CompleteWriter writer(*upload_, context);
   return push_->Publish(writer, facts, context);

@@ -264,17 +264,18 @@ class Reader {
                "]; " + Hint(named->second, known, "the stores are " + Joined(known)));
   }
 
-  // The store does not encrypt what stays in the row: beside a key nothing does.
+  // What stays in the row is not encrypted: where it is asked for nothing does.
   void CheckEncryption(const Rule& rule) {
     const auto threshold = rule.values.find("threshold");
-    if (!rule.values.contains("encryption_key") || threshold == rule.values.end() ||
-        threshold->second == "0") {
-      return;
-    }
+    if (threshold == rule.values.end() || threshold->second == "0") return;
+    const auto seal = rule.values.find("seal");
+    const bool seals = seal != rule.values.end() && seal->second == "true";
+    if (!seals && !rule.values.contains("encryption_key")) return;
+    const std::string what = seals ? "seal" : "an encryption_key";
     Refuse(rule, rule.lines.at("threshold"),
-           "threshold is " + Shown(threshold->second) +
-               " beside an encryption_key, and what stays in the row is not encrypted by the "
-               "store. Leave it out: under an encryption_key all values go to the store");
+           "threshold is " + Shown(threshold->second) + " beside " + what +
+               ", and what stays in the row is not encrypted. Leave it out: under " + what +
+               " all values go to the store");
   }
 
   void CheckTogether() {

@@ -22,6 +22,9 @@ TEST(RulesTest, BesideAnEncryptionKeyNothingStaysInTheRow) {
                                     "encryption_key")));
   EXPECT_THAT(Problems("[[rules]]\nthreshold = \"1KiB\"\nencryption_key = \"k\""),
               ElementsAre(HasSubstr("line 2: rule '#1': threshold is '1024' beside")));
+  EXPECT_THAT(Problems("[[rules]]\nthreshold = 1\nseal = true"),
+              ElementsAre(HasSubstr("line 2: rule '#1': threshold is '1' beside seal")));
+  EXPECT_THAT(Problems("[[rules]]\nthreshold = 1\nseal = false"), IsEmpty());
   EXPECT_THAT(Problems("[[rules]]\nthreshold = 0\nencryption_key = \"k\""), IsEmpty());
 }
 

@@ -148,6 +148,7 @@ const std::vector<Form>& Forms() {
       {"pickle", Pickle, {}},
       {"preview_rows", PreviewRows, {}},
       {"retention", Retention, {}},
+      {"seal", nullptr, {"true", "false"}},
       {"store", Store, {}},
       {"threshold", Threshold, {}},
   };

@@ -1,12 +1,13 @@
 #pragma once
 
 /// \file
-/// \brief Which references are signed, and which are followed.
+/// \brief Which references are signed, which are followed, and what objects are sealed with.
 
 #include <cstdint>
 
 #include "airfreight/reference.h"
 #include "airfreight/result.h"
+#include "seal/sealing_keys.h"
 #include "seal/signature.h"
 
 namespace airfreight {
@@ -20,6 +21,8 @@ struct Seal {
   /// References without a signature are followed until then, as those are that were written before
   /// there were keys; one whose signature is wrong never is. Seconds since 1970.
   int64_t unsigned_until_unix = 0;
+  /// Of objects that are encrypted before they leave the process, where a decision says so.
+  SealingKeys sealing = {};
 
   bool Signs() const { return !keys.empty(); }
   /// Signs a reference of this process's own making, if there are keys. Errors: as

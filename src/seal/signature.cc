@@ -122,6 +122,7 @@ std::string CanonicalForm(const Reference& reference) {
   AppendField("write", reference.write, &out);
   AppendUnlessEmpty("host", reference.host, &out);
   AppendUnlessEmpty("owner", reference.owner, &out);
+  if (reference.sealed != 0) AppendField("sealed", reference.sealed, &out);
   return out;
 }
 

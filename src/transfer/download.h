@@ -33,6 +33,8 @@ class DownloadTarget {
   /// What was written at `offset`, at most `most` bytes and at least one; valid until the next
   /// call.
   virtual Result<ByteView> ReadBack(uint64_t offset, uint64_t most) = 0;
+  /// Gives up what lies behind the first `size` bytes.
+  virtual Status Truncate(uint64_t size) = 0;
 };
 
 struct DownloadOptions {

@@ -51,6 +51,11 @@ Result<ByteView> BufferTarget::ReadBack(uint64_t offset, uint64_t most) {
   return buffer_.view().subspan(offset, std::min<uint64_t>(most, 16 * kPiece));
 }
 
+Status BufferTarget::Truncate(uint64_t size) {
+  buffer_.Resize(size);
+  return {};
+}
+
 FileTarget::~FileTarget() {
   if (!temporary_.empty()) (void)unlink(temporary_.c_str());
 }
@@ -127,6 +132,11 @@ Result<ByteView> FileTarget::ReadBack(uint64_t offset, uint64_t most) {
     return Fail(AtPath(std::move(read).error()));
   }
   return piece_.view();
+}
+
+Status FileTarget::Truncate(uint64_t size) {
+  if (ftruncate(file_.get(), static_cast<off_t>(size)) == 0) return {};
+  return Fail(AtPath(posix::ErrnoError(errno, "cutting the file to the length of the value")));
 }
 
 Status FileTarget::Keep() {

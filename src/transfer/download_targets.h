@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <string>
+#include <utility>
 
 #include "airfreight/bytes.h"
 #include "store/file/posix.h"
@@ -15,9 +16,13 @@ namespace airfreight {
 /// One allocation of the object's size, on huge pages where it is large.
 class BufferTarget final : public DownloadTarget {
  public:
+  BufferTarget() = default;
+  /// With what is there already.
+  explicit BufferTarget(Buffer buffer) : buffer_(std::move(buffer)) {}
   Status Reserve(uint64_t size) override;
   Status WriteAt(uint64_t offset, ByteView bytes) override;
   Result<ByteView> ReadBack(uint64_t offset, uint64_t most) override;
+  Status Truncate(uint64_t size) override;
   Buffer Take() { return std::move(buffer_); }
 
  private:
@@ -42,6 +47,7 @@ class FileTarget final : public DownloadTarget {
   Status Reserve(uint64_t size) override;
   Status WriteAt(uint64_t offset, ByteView bytes) override;
   Result<ByteView> ReadBack(uint64_t offset, uint64_t most) override;
+  Status Truncate(uint64_t size) override;
   /// Syncs it and gives it its name; replaces what is there.
   Status Keep();
 

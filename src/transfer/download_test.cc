@@ -472,6 +472,7 @@ TEST_F(DownloadTest, TargetThatFailsEndsTheDownloadWithItsError) {
       return Fail(std::move(error));
     }
     Result<ByteView> ReadBack(uint64_t, uint64_t) override { return ByteView(); }
+    Status Truncate(uint64_t) override { return {}; }
   };
   FullTarget target;
   Download download(store_, "key", target, options_);

@@ -87,7 +87,7 @@ def here(request: pytest.FixtureRequest) -> Coordinate:
 
 
 def put(freight: Freight, here: Coordinate, body: bytes = b"value", retention: int = 0) -> str:
-    decision = ("default", "crc32c", 0, "", "", "", retention) if retention else None
+    decision = ("default", "crc32c", 0, "", "", "", retention, False) if retention else None
     return freight.put(here, [body], type="builtins.bytes", extension="bin", decision=decision)
 
 

@@ -110,7 +110,7 @@ def test_a_task_may_not_have_it_stay_in_the_row(s3: Box) -> None:
     s3.set(policy=rule(S3_KEY, may_change='["threshold"]'))
     with pytest.raises(
         airfreight.InvalidError,
-        match=r"threshold = 1024 is refused: rule 'pii', line 1 of .*, asks for encryption",
+        match=r"threshold = 1024 is refused: rule 'pii', line 4 of .* asks for encryption",
     ):
         s3.push(airfreight.options("x", threshold="1KiB"), dag_id="hr_eu")
 

@@ -150,9 +150,10 @@ def _refusal(size: int, decision: Decision, *, pickled: bool) -> str:
             f"inline_max_bytes) in their rows meanwhile, and this one takes {size}"
         )
     if decision.encrypted:
+        asks = decision.label("encryption_key" if decision.encryption_key else "seal").rstrip(",")
         return (
             f"{_policy(decision)} does not keep this value in its row, where nothing would encrypt "
-            f"it: {decision.label('encryption_key').rstrip(',')} asks for that"
+            f"it: {asks} asks for that"
         )
     if pickled:
         return (

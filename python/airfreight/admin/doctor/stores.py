@@ -139,7 +139,7 @@ def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> 
         owner=settings().deployment_id,
         timeout=min(asked.patience, settings().timeout),
     )
-    decision = (store.name, "sha256", 0, "", "", "", 3600)
+    decision = (store.name, "sha256", 0, "", "", "", 3600, False)
     step = "writing"
     try:
         reference = core.put(coordinate, [_PROBE], type="bytes", extension="txt", decision=decision)
