@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 #: What `airflow db migrate` does, for several databases in one process.
 _MIGRATE = """
 import sys
-import pymysql
-pymysql.install_as_MySQLdb()  # Airflow asks for its driver, which would have to be compiled.
+if sys.argv[1].startswith("mysql"):
+    # Airflow asks for another driver, which would have to be compiled, and for a function of it.
+    import pymysql.converters
+    pymysql.install_as_MySQLdb()
+    pymysql.converters.DateTime2literal = pymysql.converters.escape_datetime
 from airflow import settings
 from airflow.utils import db
 for url in sys.argv[1:]:
@@ -38,7 +41,7 @@ for url in sys.argv[1:]:
     settings.configure_orm()
     db.upgradedb()
 """
-KINDS = ("sqlite", "postgresql", "mariadb")
+KINDS = ("sqlite", "postgresql")
 
 
 def migrate(urls: Sequence[str], home: Path) -> None:
@@ -133,6 +136,13 @@ class Rows:
                 timestamp=written or datetime.now(timezone.utc),
                 value=value if self.binary else sa.type_coerce(value, sa.JSON),
             )  # fmt: skip
+
+    def set_state(self, dag: str, run: str, state: str) -> None:
+        """The state of a run."""
+        runs = self._tables["dag_run"]
+        where = runs.c.dag_id == dag, runs.c.run_id == run
+        with self.engine.begin() as connection:
+            connection.execute(sa.update(runs).where(*where).values(state=state))
 
     def delete(self, dag: str, run: str, task: str | None = None) -> None:
         """Deletes a run as Airflow does, or the rows of one task: nobody tells the backend."""
