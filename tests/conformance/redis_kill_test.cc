@@ -73,6 +73,11 @@ class RedisKillTest : public testing::Test {
     direct_ = std::make_unique<Direct>(uri_, Variable("AIRFREIGHT_TEST_REDIS_ADMIN"));
     proxy_ = std::make_unique<TestServer>(
         [this](int connection, const TestServer::Words& words) { return Pass(connection, words); });
+    Reopen();
+  }
+
+  /// A store as a new process has it: an earlier one would not ask again for a while.
+  void Reopen() {
     cut_off_ = OpenStore("redis://" + proxy_->address() + "/0/" + uri_.prefix, settings_).value();
   }
 
@@ -135,6 +140,7 @@ class RedisKillTest : public testing::Test {
       } else {
         ASSERT_TRUE(IsOk(store_->Put("a/b", Body(before), options, {})));
       }
+      Reopen();
       left_ = commands;
       const bool done = write();
       const int unused = left_;
