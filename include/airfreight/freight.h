@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -225,9 +226,26 @@ class Freight {
   /// are for reading, and a copy belongs to whoever made it. Forged and OutOfScope as Get.
   Result<bool> Purge(const Reference& reference, const Context& context);
 
-  /// To be called when a value of `coordinate` was kept in the row: removes what this process wrote
-  /// for the same coordinate before, if anything. No request when it wrote nothing.
-  Status Settle(const Coordinate& coordinate, const Context& context);
+  /// \brief Takes a reference that somebody else made, such as a container which has written the
+  /// object itself, for the row of `coordinate`. No request: a pull verifies the object.
+  ///
+  /// Forged unless its signature is good and its coordinate the one given; where there are no keys,
+  /// unless `external` says that unsigned ones may be taken. OutOfScope when it leads to none of
+  /// the stores that are written to; Invalid when it is another deployment's.
+  Status Adopt(const Reference& reference, const Coordinate& coordinate, bool external) const;
+
+  /// \brief Signs a reference that was written before there were keys, once its object has been
+  /// read and found to be what the reference says; its digest becomes the SHA-256. One GET, of
+  /// which nothing is held. One that is signed already, with a key that is still among those here,
+  /// is signed anew with the first key, without a request.
+  ///
+  /// Invalid without a key for its DAG; Forged when it has a wrong signature; else as Get.
+  Result<Reference> Sign(Reference reference, const Context& context);
+
+  /// To be called when the row of `coordinate` holds something else than what this process wrote
+  /// for it: removes that, if anything, unless it is of the write `keep`. No request when it wrote
+  /// nothing.
+  Status Settle(const Coordinate& coordinate, const Context& context, std::string_view keep = {});
 
   const std::vector<NamedStore>& stores() const { return stores_; }
 

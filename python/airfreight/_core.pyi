@@ -170,9 +170,19 @@ class Freight:
         Removes the object if it still bears the reference's write id; True when it removed one.
         """
 
-    def settle(self, coordinate: Coordinate) -> None:
+    def adopt(self, reference: str, coordinate: Coordinate, *, external: bool = False) -> str:
         """
-        Removes what this process wrote for the coordinate, now that its value is in the row.
+        Returns a reference that somebody else made (JSON text) as the row of the coordinate may hold it. Raises unless it is signed and of that coordinate; `external`: where there are no keys, an unsigned one will do.
+        """
+
+    def sign(self, reference: str) -> str:
+        """
+        Returns a reference (JSON text) signed, after its object was read and found to be what the reference says; with the first key, and without a look at the object, where it has a good signature already.
+        """
+
+    def settle(self, coordinate: Coordinate, *, keep: str = '') -> None:
+        """
+        Removes what this process wrote for the coordinate, now that the row holds something else; what has the write id `keep` stays.
         """
 
     def probe(self) -> bool:
@@ -185,6 +195,11 @@ class Freight:
 
 def parse_reference(text: str) -> dict[str, Any]:
     """The fields of a reference, as the core understood them."""
+
+def signing_key(keys: str, dag: str) -> str:
+    """
+    The key of one DAG, as the setting signing_keys has it: made of the first secret of `keys`.
+    """
 
 def crc32c(data: Buffer, before: int = 0) -> int:
     """

@@ -10,6 +10,8 @@ from typing import NamedTuple
 SECTION = "airfreight"
 #: What Airflow puts before an option's name to make an environment variable of it.
 ENVIRONMENT_PREFIX = "AIRFLOW__AIRFREIGHT__"
+#: Of an option that is a secret: where it may come from in place of its own text.
+ENDINGS = ("_file", "_cmd", "_secret")
 #: The core counts in milliseconds, and waits for a week at most (`src/store/checks.cc`).
 _LEAST_SECONDS = 0.001
 _MOST_SECONDS = 7 * 24 * 3600

@@ -7,6 +7,7 @@ the base class and looks at the settings' texts, nothing more. The work is done 
 from __future__ import annotations
 
 import logging
+from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,16 @@ from airfreight._airflow import base_class
 from airfreight._imports import imported, loading
 
 if TYPE_CHECKING:
+    from airfreight.exchange import Address
+
     BaseXCom: Any = object
     _AIRFLOW_2 = False
 else:
     BaseXCom, _AIRFLOW_2 = base_class()
+
+
+#: The row that is being deleted (Airflow 3, whose `purge` is not told).
+_deleted: ContextVar[Address | None] = ContextVar("airfreight_deleted", default=None)
 
 
 class XComBackend(BaseXCom):  # type: ignore[misc]
@@ -100,10 +107,23 @@ class XComBackend(BaseXCom):  # type: ignore[misc]
                 "The object of an XCom that is being deleted stays behind: %s", error
             )
         else:
-            exchange.purge(getattr(xcom, "value", None))
+            asked = exchange.row_of(xcom) if _AIRFLOW_2 else _deleted.get()
+            exchange.purge(getattr(xcom, "value", None), asked)
 
     if not _AIRFLOW_2:
         # Airflow 2 does not call methods of these names.
+
+        @classmethod
+        def delete(cls, *args: Any, **where: Any) -> None:
+            """As the base class, with `purge` told which row it is about."""
+            with loading:
+                from airfreight import rows
+
+            token = _deleted.set(rows.deleted(args, where))
+            try:
+                super().delete(*args, **where)
+            finally:
+                _deleted.reset(token)
 
         @classmethod
         def get_one(cls, **asked: Any) -> Any:

@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 
 from airfreight import _airflow, _checks
 from airfreight._imports import loading
-from airfreight._settings_table import BY_NAME, ENVIRONMENT_PREFIX, OPTIONS, SECTION, Option
+from airfreight._settings_table import (
+    BY_NAME,
+    ENDINGS,
+    ENVIRONMENT_PREFIX,
+    OPTIONS,
+    SECTION,
+    Option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,9 +35,7 @@ _FALSE = ("false", "f", "0", "no", "off")
 #: Executors whose tasks run on the scheduler's own machine.
 _LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
 #: Options beside those of the table: where a secret comes from.
-_SECRETS = {
-    option.name + ending for option in OPTIONS if option.secret for ending in ("_cmd", "_secret")
-}
+_SECRETS = {option.name + ending for option in OPTIONS if option.secret for ending in ENDINGS}
 #: Where an `@` stands for a connection, and not for a password.
 _STORES = ("store", "read_also")
 #: What else than kind and range is asked of a text.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _OPTIONS = {"max_size": "max_object_bytes"}
 #: What the section has no option for.
 _RULES_ONLY = {
+    "accept_external": "where no rule says otherwise",
     "encryption_key": "as the store's settings say",
     "may_change": "where no rule says otherwise",
     "retention": "where no rule says otherwise",
@@ -42,6 +43,7 @@ class Decision:
         seal: whether the object is encrypted before it leaves the process; with it the same.
         retention: seconds after which it may be gone; 0: it stays.
         outage: "fail" or "inline".
+        accept_external: whether an unsigned reference that a container has made is one.
         may_change: the settings that `airfreight.options` may change.
         source: what the policy is called in messages; "" without one.
         rule: the rule that holds; None where none does.
@@ -61,6 +63,7 @@ class Decision:
     seal: bool = False
     retention: int = 0
     outage: str = "fail"
+    accept_external: bool = False
     may_change: tuple[str, ...] = MAY_CHANGE
     source: str = ""
     rule: Found | None = None
@@ -125,6 +128,7 @@ NAMES = (
     "digest",
     "pickle",
     "outage",
+    "accept_external",
     "may_change",
 )
 
@@ -175,7 +179,7 @@ def read(name: str, text: str) -> Any:
     """The value of a setting, of the text that a rule has for it."""
     if name in _NUMBERS:
         return int(text)
-    if name == "seal":
+    if name in ("accept_external", "seal"):
         return text == "true"
     return tuple(filter(None, text.split(","))) if name == "may_change" else text
 
@@ -188,7 +192,7 @@ def shown(name: str, value: Any) -> str:
         return duration(value)
     if name == "encryption_key":
         return value or "none"
-    if name == "seal":
+    if name in ("accept_external", "seal"):
         return "true" if value else "false"
     return str(value)
 

@@ -201,12 +201,20 @@ class SupersededError(Error):
     """A push came too late: a newer attempt of the same task instance has already written."""
 
     code = "Superseded"
+    advice = (
+        "Nothing is to be done: what the newer attempt has pushed stays, and this one was given up."
+    )
 
 
 class ForgedError(Error):
-    """A reference that contradicts itself or whose signature does not hold."""
+    """A reference that contradicts itself, is another row's, or whose signature does not hold."""
 
     code = "Forged"
+    advice = (
+        "Nothing was read. If somebody copied or changed the row by hand, clear and rerun {task} "
+        "to write it again; if nobody should have, find out who writes to Airflow's database "
+        "(docs/signing.md)."
+    )
 
 
 class OutOfScopeError(Error):
@@ -230,18 +238,24 @@ class DeniedError(Error):
     """The store refused the credentials or the action."""
 
     code = "Denied"
+    advice = "`airfreight iam-policy` prints what the workers' role has to be allowed."
 
 
 class UnavailableError(Error):
     """The store could not be reached or is failing."""
 
     code = "Unavailable"
+    advice = "Nothing is lost by it: run the task again when the store answers."
 
 
 class ThrottledError(UnavailableError):
     """The store asked us to slow down."""
 
     code = "Throttled"
+    advice = (
+        "Run the task again later, with fewer tasks beside it, or with a smaller [airfreight] "
+        "max_connections."
+    )
 
 
 class DeadlineError(Error, TimeoutError):

@@ -71,6 +71,12 @@ async def aset(key: str, value: Any, address: exchange.Address, others: Mapping[
     await _Rows.aset(key, row, **others)
 
 
+def deleted(args: tuple[Any, ...], where: Mapping[str, Any]) -> exchange.Address:
+    """The row of a call of `BaseXCom.delete`, whose arguments may be given by position, too."""
+    names = ("key", "task_id", "dag_id", "run_id", "map_index")
+    return _question({**dict(zip(names, args)), **where})  # noqa: B905 (fewer are given)
+
+
 def _values(rows: Any) -> list[Any]:
     return [row.value for row in rows]
 

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
 _OPTIONS = {option.name: option for option in OPTIONS}
 
 
+#: For those who need one.
+NO_KEY = (
+    "there is no key to sign with: set AIRFLOW__AIRFREIGHT__SIGNING_KEYS, or one of the other ways "
+    "that docs/signing.md has, here as it is set for the workers"
+)
+
+
 class Seal(NamedTuple):
     """What the core is told of signatures.
 
@@ -45,7 +52,8 @@ def seal(settings: Settings) -> Seal:
             raise ConfigError(
                 f"[airfreight] signing is required, and there is no key to sign with. Set {name} "
                 "to <id>:<base64>, for example k1: and what `openssl rand -base64 32` prints, or "
-                f"{name}_CMD or {name}_SECRET to what gives it; the same on all machines."
+                f"{name}_FILE, {name}_CMD or {name}_SECRET to what gives it; the same on all "
+                "machines."
             )
         return Seal()
     # (Each key by itself: what is masked is the whole text that was given.)

@@ -227,9 +227,24 @@ class PyFreight {
     });
   }
 
-  void Settle(const Coordinate& coordinate) {
+  std::string Adopt(const std::string& json, const Coordinate& coordinate, bool external) {
+    const Reference reference = ValueOrRaise(Reference::Parse(json));
+    ValueOrRaise(Get().Adopt(reference, coordinate, external));
+    return ValueOrRaise(reference.ToJson());
+  }
+
+  std::string Sign(const std::string& json) {
     Freight& freight = Get();
-    WithoutGil([&](const Context& context) { return freight.Settle(coordinate, context); });
+    return WithoutGil([&](const Context& context) -> Result<std::string> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(Reference reference, Reference::Parse(json));
+      AIRFREIGHT_ASSIGN_OR_RETURN(reference, freight.Sign(std::move(reference), context));
+      return reference.ToJson();
+    });
+  }
+
+  void Settle(const Coordinate& coordinate, const std::string& keep) {
+    Freight& freight = Get();
+    WithoutGil([&](const Context& context) { return freight.Settle(coordinate, context, keep); });
   }
 
   // A name that no coordinate gives: theirs have at least five parts.
@@ -538,8 +553,19 @@ NB_MODULE(_core, module) {
       .def("purge", &PyFreight::Purge, "reference"_a,
            "Removes the object if it still bears the reference's write id; True when it removed "
            "one.")
-      .def("settle", &PyFreight::Settle, "coordinate"_a,
-           "Removes what this process wrote for the coordinate, now that its value is in the row.")
+      .def(
+          "adopt", &PyFreight::Adopt, "reference"_a, "coordinate"_a, nb::kw_only(),
+          "external"_a = false,
+          "Returns a reference that somebody else made (JSON text) as the row of the coordinate "
+          "may hold it. Raises unless it is signed and of that coordinate; `external`: where there "
+          "are no keys, an unsigned one will do.")
+      .def("sign", &PyFreight::Sign, "reference"_a,
+           "Returns a reference (JSON text) signed, after its object was read and found to be what "
+           "the reference says; with the first key, and without a look at the object, where it has "
+           "a good signature already.")
+      .def("settle", &PyFreight::Settle, "coordinate"_a, nb::kw_only(), "keep"_a = "",
+           "Removes what this process wrote for the coordinate, now that the row holds something "
+           "else; what has the write id `keep` stays.")
       .def("probe", &PyFreight::Probe,
            "Asks the first store for an object that is not there. True: it says so; False: it does "
            "not tell those who may not list. Raises where it can't be used.")
@@ -548,6 +574,15 @@ NB_MODULE(_core, module) {
 
   module.def("parse_reference", &ReferenceFields, "text"_a,
              "The fields of a reference, as the core understood them.");
+  module.def(
+      "signing_key",
+      [](const std::string& keys, const std::string& dag) {
+        const SigningKeys parsed = ValueOrRaise(SigningKeys::Parse(keys));
+        return std::string(ValueOrRaise(parsed.ForDag(dag)).Reveal());
+      },
+      "keys"_a, "dag"_a,
+      "The key of one DAG, as the setting signing_keys has it: made of the first secret of "
+      "`keys`.");
   module.def(
       "crc32c",
       [](const BytesLike& data, uint32_t before) { return ExtendCrc32c(before, View(data)); },

@@ -1,5 +1,7 @@
 #include "airfreight/freight.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <mutex>
 #include <optional>
@@ -189,10 +191,56 @@ Result<bool> Freight::Purge(const Reference& reference, const Context& context) 
   return About(reference.coordinate, *place, std::move(removed));
 }
 
-Status Freight::Settle(const Coordinate& coordinate, const Context& context) {
+Status Freight::Adopt(const Reference& reference, const Coordinate& coordinate,
+                      bool external) const {
+  const Seal& seal = *state_->seal;
+  if (seal.Signs()) {
+    AIRFREIGHT_RETURN_IF_ERROR(seal.keys.Verify(reference));
+  } else if (!external) {
+    return Fail(ErrorCode::kForged,
+                "there is no key here that could tell who made it, and no rule of the policy says "
+                "accept_external");
+  }
+  if (reference.coordinate != coordinate) {
+    return Fail(ErrorCode::kForged,
+                fmt::format("it is of another XCom ({}) than is pushed ({})",
+                            reference.coordinate.ToString(), coordinate.ToString()));
+  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(const Place place, Locate(stores_, reference));
+  if (place.store->name.empty() || !place.alias.empty()) {
+    return Fail(ErrorCode::kOutOfScope,
+                fmt::format("its object lies in {}, which is only read from", place.root()));
+  }
+  if (!state_->owner.empty() && !reference.owner.empty() && reference.owner != state_->owner) {
+    return Fail(ErrorCode::kInvalid, fmt::format("its deployment_id is {}, and the one here is {}",
+                                                 Quoted(reference.owner), Quoted(state_->owner)));
+  }
+  return {};
+}
+
+Result<Reference> Freight::Sign(Reference reference, const Context& context) {
+  const SigningKeys& keys = state_->seal->keys;
+  if (!reference.signature.empty()) {
+    AIRFREIGHT_RETURN_IF_ERROR(keys.Verify(reference));
+  } else {
+    auto place = Locate(stores_, reference);
+    if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
+    auto digest = [&]() -> Result<std::string> {
+      AIRFREIGHT_RETURN_IF_ERROR(CheckRetention(reference, UnixSecondsNow()));
+      return PullDigest(*place, reference, *state_, context);
+    }();
+    if (!digest) return Fail(About(reference.coordinate, *place, std::move(digest).error()));
+    reference.digest = *std::move(digest);
+  }
+  AIRFREIGHT_RETURN_IF_ERROR(keys.Sign(&reference));
+  return reference;
+}
+
+Status Freight::Settle(const Coordinate& coordinate, const Context& context,
+                       std::string_view keep) {
   const std::string hash = coordinate.Hash();
   const std::optional<Written> earlier = state_->ledger.Find(hash);
-  if (!earlier) return {};
+  if (!earlier || earlier->write == keep) return {};
   auto removed = RemoveWritten(stores_, *earlier, context);
   if (!removed) return Fail(About(coordinate, {}, std::move(removed).error()));
   state_->ledger.Forget(hash, earlier->write);

@@ -94,37 +94,8 @@ Result<std::string> RootOfAlias(const std::string& uri) {
                           Quoted(uri), Quoted(parsed->Root())));
 }
 
-}  // namespace
-
-std::string Place::Uri() const { return Join(root(), key); }
-
-Error About(const Coordinate& coordinate, const Place& place, Error error) {
-  error.message += fmt::format(" ({})", coordinate.ToString());
-  if (!place.alias.empty()) {
-    error.message += fmt::format(" (read at {}, an alias of {})", place.root(), place.alias);
-  }
-  if (place.store != nullptr && error.store.empty()) error.store = place.root();
-  if (error.key.empty()) error.key = place.key;
-  return error;
-}
-
-Result<const NamedStore*> FindStoreToWrite(const std::vector<NamedStore>& stores,
-                                           std::string_view name) {
-  std::string known;
-  for (const NamedStore& named : stores) {
-    if (named.name.empty()) continue;
-    if (named.name == name) return &named;
-    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", named.name);
-  }
-  if (name == kDefaultStore && !stores.empty()) return &stores.front();
-  return Fail(
-      ErrorCode::kInvalid,
-      fmt::format("this value belongs into store '{}', and the configured ones are {}; set e.g. "
-                  "[airfreight] store = s3://bucket/xcom",
-                  VisibleText(name), known.empty() ? "none" : known));
-}
-
-Result<Place> Locate(const std::vector<NamedStore>& stores, const Reference& reference) {
+// Locate, but for Place::of_copies.
+Result<Place> Find(const std::vector<NamedStore>& stores, const Reference& reference) {
   const std::string_view uri = reference.uri;
   const size_t dot = uri.rfind('.');
   const auto key = reference.coordinate.ObjectKey(
@@ -158,6 +129,45 @@ Result<Place> Locate(const std::vector<NamedStore>& stores, const Reference& ref
                   "[aliases] of the policy where its objects lie now",
                   Shown(reference), Quoted(reference.store), own->store->root(), Names(others),
                   Quoted(reference.store)));
+}
+
+}  // namespace
+
+std::string Place::Uri() const { return Join(root(), key); }
+
+Error About(const Coordinate& coordinate, const Place& place, Error error) {
+  error.message += fmt::format(" ({})", coordinate.ToString());
+  if (!place.alias.empty()) {
+    error.message += fmt::format(" (read at {}, an alias of {})", place.root(), place.alias);
+  }
+  if (place.store != nullptr && error.store.empty()) error.store = place.root();
+  if (error.key.empty()) error.key = place.key;
+  return error;
+}
+
+Result<const NamedStore*> FindStoreToWrite(const std::vector<NamedStore>& stores,
+                                           std::string_view name) {
+  std::string known;
+  for (const NamedStore& named : stores) {
+    if (named.name.empty()) continue;
+    if (named.name == name) return &named;
+    known += fmt::format("{}'{}'", known.empty() ? "" : ", ", named.name);
+  }
+  if (name == kDefaultStore && !stores.empty()) return &stores.front();
+  return Fail(
+      ErrorCode::kInvalid,
+      fmt::format("this value belongs into store '{}', and the configured ones are {}; set e.g. "
+                  "[airfreight] store = s3://bucket/xcom",
+                  VisibleText(name), known.empty() ? "none" : known));
+}
+
+Result<Place> Locate(const std::vector<NamedStore>& stores, const Reference& reference) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(Place place, Find(stores, reference));
+  place.of_copies = !place.alias.empty() ||
+                    std::any_of(stores.begin(), stores.end(), [&](const NamedStore& named) {
+                      return named.name.empty() && named.store->root() == place.root();
+                    });
+  return place;
 }
 
 Status SetAliases(const std::vector<Alias>& aliases, std::vector<NamedStore>* stores) {

@@ -19,6 +19,8 @@ struct Place {
   const NamedStore* store = nullptr;
   std::string key;
   std::string alias = {};  ///< The root that the reference has, where an alias led here.
+  /// The administrator has said that copies lie here: by an alias or in `read_also`.
+  bool of_copies = false;
 
   ObjectStore& operator*() const { return *store->store; }
   const std::string& root() const { return store->store->root(); }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <optional>
 #include <utility>
 
@@ -59,12 +60,14 @@ bool IsWorthAnother(const Error& error, int reads) {
 // reference of 40 KiB may lead to what a later push has made 10 GiB.
 class PromisedSink final : public ReadSink {
  public:
-  explicit PromisedSink(uint64_t size) : size_(size) {}
+  using Admit = std::function<Status(const ObjectInfo&)>;
+  PromisedSink(uint64_t size, Admit admit) : size_(size), admit_(std::move(admit)) {}
 
   Status Begin(const ObjectInfo& info) override {
     info_ = info;
     other_size_ = info.size != size_;
     if (other_size_) return Fail(ErrorCode::kInternal, "the object has another size");
+    AIRFREIGHT_RETURN_IF_ERROR(admit_(info));
     AIRFREIGHT_ASSIGN_OR_RETURN(buffer_, Buffer::Allocate(size_));
     return {};
   }
@@ -79,9 +82,48 @@ class PromisedSink final : public ReadSink {
 
  private:
   const uint64_t size_;
+  const Admit admit_;
   ObjectInfo info_;
   Buffer buffer_;
   bool other_size_ = false;
+};
+
+// Digests an object as it comes: its first `digested` bytes, all of it or, where it is sealed, all
+// but the envelope.
+class DigestSink final : public ReadSink {
+ public:
+  using Admit = std::function<Status(const ObjectInfo&)>;
+  DigestSink(uint64_t digested, DigestKind promised, Admit admit)
+      : digested_(digested),
+        promised_(promised),
+        sha256_(DigestKind::kSha256),
+        admit_(std::move(admit)) {}
+
+  Status Begin(const ObjectInfo& info) override {
+    info_ = info;
+    return admit_(info);
+  }
+  Status Write(ByteView bytes) override {
+    const ByteView some =
+        bytes.first(std::min<uint64_t>(bytes.size(), digested_ - std::min(digested_, size_)));
+    size_ += bytes.size();
+    promised_.Update(some);
+    sha256_.Update(some);
+    return {};
+  }
+
+  const ObjectInfo& info() const { return info_; }
+  uint64_t size() const { return size_; }
+  std::string FinishPromised() { return promised_.Finish(); }
+  std::string FinishSha256() { return sha256_.Finish(); }
+
+ private:
+  const uint64_t digested_;
+  Digester promised_;
+  Digester sha256_;
+  const Admit admit_;
+  ObjectInfo info_;
+  uint64_t size_ = 0;
 };
 
 Error ReplacedEachTime() {
@@ -97,7 +139,9 @@ Result<Buffer> PullInOneRequest(const Place& place, const Reference& reference, 
   GetOptions options;
   options.expected_size = reference.size_bytes;
   for (int reads = 0; reads < kMaxReads; ++reads) {
-    PromisedSink sink(reference.size_bytes);
+    PromisedSink sink(reference.size_bytes, [&](const ObjectInfo& info) {
+      return CheckStamp(place, info, reference, *state.seal);
+    });
     auto read = (*place).Read(place.key, options, sink, context);
     if (sink.other_size()) {
       return Fail(std::move(Check(sink.info(), sink.info().size, {}, reference)).error());
@@ -133,6 +177,9 @@ Status PullInStreams(const Place& place, const Reference& reference, DigestKind 
   // (Of what is sealed the digest is made while it is opened: it is of less than all.)
   options.digest = reference.sealed != 0 ? DigestKind::kCrc32c : kind;
   options.connections = connections;
+  options.admit = [&](const ObjectInfo& info) {
+    return CheckStamp(place, info, reference, *state.seal);
+  };
   for (int reads = 0; reads < kMaxReads; ++reads) {
     Download download(*place, place.key, target, options);
     auto done = download.Run(context);
@@ -180,6 +227,27 @@ Error NotAsPromised(const ObjectInfo& info, const Reference& reference, std::str
   return error;
 }
 
+Status CheckStamp(const Place& place, const ObjectInfo& info, const Reference& reference,
+                  const Seal& seal) {
+  const std::optional<WriteStamp> stamp = ParseWriteMetadata(info.metadata);
+  if (!stamp) {
+    if (place.of_copies || seal.Vouches(reference)) return {};
+    return Fail(ErrorCode::kCorrupt,
+                fmt::format("the object has no metadata that tells whose it is: it was not written "
+                            "by Airfreight, or was copied by a tool that drops metadata. Copy it "
+                            "again with its metadata, or name the place of copies in [airfreight] "
+                            "read_also = {}",
+                            place.root()));
+  }
+  if (stamp->coordinate != reference.coordinate.Hash()) {
+    return Fail(ErrorCode::kForged,
+                "the object was written for another XCom, as its metadata tells: it was moved "
+                "there, or the row was made up. Nothing of it was used");
+  }
+  if (stamp->write != reference.write) return Fail(NotAsPromised(info, reference, {}));
+  return {};
+}
+
 Error ReadError(Error error, const Reference& reference) {
   const bool denied = error.code == ErrorCode::kNotFoundOrDenied;
   if (!denied && error.code != ErrorCode::kNotFound) return error;
@@ -217,6 +285,27 @@ Result<Buffer> PullBuffer(const Place& place, const Reference& reference, Freigh
   AIRFREIGHT_RETURN_IF_ERROR(
       PullInStreams(place, reference, kind, state, options.connections, target, context));
   return target.Take();
+}
+
+Result<std::string> PullDigest(const Place& place, const Reference& reference, FreightState& state,
+                               const Context& context) {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const DigestKind kind, KnownDigest(reference));
+  AIRFREIGHT_RETURN_IF_ERROR(CheckSealed(reference));
+  const uint64_t digested = reference.size_bytes - (reference.sealed != 0 ? kEnvelopeBytes : 0);
+  for (int reads = 0; reads < kMaxReads; ++reads) {
+    DigestSink sink(digested, kind, [&](const ObjectInfo& info) -> Status {
+      if (info.size != reference.size_bytes) return Check(info, info.size, {}, reference);
+      return CheckStamp(place, info, reference, *state.seal);
+    });
+    auto read = (*place).Read(place.key, {}, sink, context);
+    Status checked = read ? Check(sink.info(), sink.size(), sink.FinishPromised(), reference)
+                          : Status(Fail(std::move(read).error()));
+    if (checked) return sink.FinishSha256();
+    if (!IsWorthAnother(checked.error(), reads)) {
+      return Fail(ReadError(std::move(checked).error(), reference));
+    }
+  }
+  return Fail(ReplacedEachTime());
 }
 
 Status PullToFile(const Place& place, const Reference& reference, FreightState& state,

@@ -19,6 +19,13 @@ Result<DigestKind> KnownDigest(const Reference& reference);
 /// write put it there, else Corrupt for the reason given.
 Error NotAsPromised(const ObjectInfo& info, const Reference& reference, std::string reason);
 
+/// Whether the object with this description is the very one that the reference is of, by what lies
+/// with it: Forged when it was written for another XCom, Replaced when by another write. Without
+/// that it is taken where its place is one of copies, which some tools make without it, or the
+/// reference is signed, so that its bytes are known; else Corrupt.
+Status CheckStamp(const Place& place, const ObjectInfo& info, const Reference& reference,
+                  const Seal& seal);
+
 /// The error of a read with what only this layer knows: since when the object has been there.
 Error ReadError(Error error, const Reference& reference);
 
@@ -30,6 +37,11 @@ struct PullOptions {
 /// The object's bytes, in an allocation of their size.
 Result<Buffer> PullBuffer(const Place& place, const Reference& reference, FreightState& state,
                           const PullOptions& options, const Context& context);
+
+/// The SHA-256 of the object, which is read once and found to be what is promised; none of it is
+/// kept.
+Result<std::string> PullDigest(const Place& place, const Reference& reference, FreightState& state,
+                               const Context& context);
 
 /// The object in a file, which appears when it is complete and verified.
 Status PullToFile(const Place& place, const Reference& reference, FreightState& state,

@@ -393,6 +393,7 @@ Status RangeReader::Admit(const ObjectInfo& info) {
         info, reference_,
         fmt::format("it has {} bytes, and {} were written", info.size, reference_.size_bytes)));
   }
+  AIRFREIGHT_RETURN_IF_ERROR(CheckStamp(place_, info, reference_, *state_.seal));
   const std::lock_guard lock(mutex_);
   if (version_.empty()) version_ = info.version;
   if (version_ == info.version) return {};

@@ -137,6 +137,7 @@ struct Form {
 
 const std::vector<Form>& Forms() {
   static const std::vector<Form> forms = {
+      {"accept_external", nullptr, {"true", "false"}},
       {"compression", nullptr, {"snappy", "zstd", "lz4", "none"}},
       {"describe", nullptr, {"full", "schema", "size"}},
       {"digest", nullptr, {"crc32c", "sha256"}},

@@ -44,6 +44,8 @@ TEST(RuleSettingsTest, EachSettingHasItsValueInOneSpelling) {
   EXPECT_EQ(ValueOf("outage", "\"fail\""), "fail");
   EXPECT_EQ(ValueOf("outage", "\"inline\""), "inline");
   EXPECT_EQ(ValueOf("pickle", "\"never\""), "never");
+  EXPECT_EQ(ValueOf("accept_external", "true"), "true");
+  EXPECT_EQ(ValueOf("accept_external", "\"false\""), "false");
   EXPECT_EQ(ValueOf("threshold", "-1"), "-1");
   EXPECT_EQ(ValueOf("preview_rows", "3"), "3");
   EXPECT_EQ(ValueOf("may_change", "[\"retention\", \"format\", \"format\"]"), "format,retention");
@@ -68,6 +70,7 @@ TEST(RuleSettingsTest, WhatIsWrongNamesRuleLineAndSettingAndShowsWhatIsRight) {
            {"outage = \"wait\"", "outage is 'wait'; right is one of fail, inline"},
            {"pickle = \"allow\"", "pickle = \"allow\" is for [airfreight] pickle alone"},
            {"pickle = \"sometimes\"", "right is one of never"},
+           {"accept_external = 1", "accept_external is '1'; right is one of true, false"},
            {"preview_rows = 101", "preview_rows is a whole number from 0 to 100"},
            {"may_change = [\"store\"]", "may_change lists 'store', which is not for a DAG"},
            {"may_change = [\"pickle\"]", "may_change lists 'pickle', which is not for a DAG"},
@@ -83,11 +86,12 @@ TEST(RuleSettingsTest, WhatIsWrongNamesRuleLineAndSettingAndShowsWhatIsRight) {
 
 TEST(RuleSettingsTest, WhatIsNotKnownIsToldWithAllThatIs) {
   EXPECT_THAT(Problems("ttl = \"7d\""),
-              ElementsAre(HasSubstr("'ttl' is not known; known are name, the matchers dag, task, "
-                                    "key, type, min_size and below_size, and the settings "
-                                    "compression, describe, digest, encryption_key, format, "
-                                    "max_size, may_change, outage, pickle, preview_rows, "
-                                    "retention, store, threshold")));
+              ElementsAre(HasSubstr(
+                  "'ttl' is not known; known are name, the matchers dag, task, "
+                  "key, type, min_size and below_size, and the settings "
+                  "accept_external, compression, describe, digest, "
+                  "encryption_key, format, max_size, may_change, outage, pickle, preview_rows, "
+                  "retention, store, threshold")));
   std::string problem;
   EXPECT_EQ(CanonicalSetting("ttl", "7d", &problem), std::nullopt);
   EXPECT_EQ(problem, "'ttl' is not known");

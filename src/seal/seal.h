@@ -30,6 +30,8 @@ struct Seal {
   Status Sign(Reference* reference) const;
   /// Forged where there are keys and the reference may not be followed.
   Status Check(const Reference& reference, int64_t now_unix) const;
+  /// Whether a reference that has passed Check is signed, so that its digest says which bytes.
+  bool Vouches(const Reference& reference) const { return Signs() && !reference.signature.empty(); }
 };
 
 }  // namespace airfreight

@@ -135,6 +135,7 @@ class Download::Sink final : public ReadSink {
       download_.other_size_ = true;
       return Fail(ErrorCode::kInternal, "the object has another size");
     }
+    AIRFREIGHT_RETURN_IF_ERROR(download_.options_.admit(info));
     AIRFREIGHT_RETURN_IF_ERROR(download_.target_.Reserve(info.size));
     download_.window_began_ = now;
     download_.begun_ = true;

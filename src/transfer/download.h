@@ -41,6 +41,9 @@ struct DownloadOptions {
   uint64_t size = 0;  ///< What the object should have.
   DigestKind digest = DigestKind::kCrc32c;
   int connections = 1;  ///< Most streams at once.
+  /// Asked of the first response of an object of that size, before a byte of it is kept; an error
+  /// ends the download.
+  std::function<Status(const ObjectInfo&)> admit = [](const ObjectInfo&) { return Status(); };
   /// Replaced by tests.
   std::function<Context::Clock::time_point()> now = [] { return Context::Clock::now(); };
 };

@@ -169,6 +169,24 @@ def test_advice_names_the_task_only_when_it_is_known(error: type[airfreight.Erro
     assert "rerun the task that pushed it" in str(error("It failed."))
 
 
+def test_each_kind_of_error_is_its_own_exception_and_says_what_to_do() -> None:
+    kinds = (
+        *("NotFound", "NotFoundOrDenied", "Corrupt", "Replaced", "Superseded", "Expired"),
+        *("Forged", "OutOfScope", "NewerFormat", "Denied", "Throttled", "Unavailable"),
+    )
+    classes = [getattr(airfreight, f"{kind}Error") for kind in kinds]
+    for kind, cls in zip(kinds, classes, strict=True):
+        assert issubclass(cls, airfreight.Error)
+        error = cls("It failed.", task="extract")
+        assert error.code == kind
+        assert len(str(error)) > len("It failed. [task 'extract'] ")
+    assert len({cls.advice for cls in classes}) == len(kinds)
+    # Both causes of what S3 answers to those who may not list.
+    both = airfreight.NotFoundOrDeniedError.advice
+    assert "missing object" in both
+    assert "missing permission" in both
+
+
 def test_a_second_put_of_a_name_replaces_the_first(box: Box, running: Any) -> None:
     old = airfreight.put(b"old", "x")
     new = airfreight.put(b"new", "x")

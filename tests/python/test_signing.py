@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import hmac
 import json
 import subprocess
 import sys
+import traceback
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,7 +92,7 @@ def test_keys_are_rotated_without_a_gap(box: Box) -> None:
     box.set(signing_keys=KEY)
     old = box.push()
     box.set(signing_keys=f"{OTHER}, {KEY}\n")
-    young = box.push()
+    young = _decoded(exchange.pack(VALUE, ADDRESS._replace(task="later")))
     assert young["sig"].startswith("k2:")
     assert box.pull(old) == box.pull(young) == VALUE
     box.set(signing_keys=OTHER)
@@ -130,6 +134,37 @@ def test_a_key_comes_from_a_command_whose_line_feed_is_not_its_own(
     assert box.push()["sig"].startswith("k1:")
     box.set(signing_keys=OTHER)  # The variable itself goes before.
     assert box.push()["sig"].startswith("k2:")
+
+
+def test_a_key_comes_from_a_file(box: Box, tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"{OTHER}\n{KEY}\n", encoding="utf-8")
+    box.set(signing_keys_file=str(file), signing_keys_cmd="false")
+    assert box.push()["sig"].startswith("k2:")
+    box.set(signing_keys=KEY)  # The variable itself goes before.
+    assert box.push()["sig"].startswith("k1:")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, "can't be read: No such file"),
+        (b" \n", "is empty"),
+        (b"k1:\xff\xfe" + SECRET.encode(), "can't be read: it is no text"),
+        (KEY.encode() * 100_000, "far too large"),
+    ],
+)
+def test_a_file_without_a_key_is_an_error_that_names_its_setting_and_no_secret(
+    box: Box, tmp_path: Path, data: bytes | None, said: str
+) -> None:
+    file = tmp_path / "keys"
+    if data is not None:
+        file.write_bytes(data)
+    box.set(signing_keys_file=str(file))
+    with pytest.raises(airfreight.ConfigError, match=said) as caught:
+        box.push()
+    assert f"{PREFIX}SIGNING_KEYS_FILE" in str(caught.value)
+    assert SECRET not in "".join(traceback.format_exception(caught.value))
 
 
 @pytest.mark.parametrize(
@@ -206,9 +241,160 @@ def test_a_wrong_date_is_named(text: str) -> None:
         config.parse({"accept_unsigned_until": text}, executor="LocalExecutor", home="/home")
 
 
+def test_a_reference_of_another_row_is_refused_where_the_row_is_known(box: Box) -> None:
+    for keys in (None, KEY):
+        box.set(signing_keys=keys)
+        stored = exchange.pack(VALUE, ADDRESS)
+        # A pull from another DAG or run asks for that row, and gets it.
+        assert exchange.unpack(stored, asked=ADDRESS) == VALUE
+        for name in ("dag", "run", "task", "key"):
+            asked = _other(name)
+            with pytest.raises(airfreight.ForgedError, match=f"the row of {name} 'other'"):
+                exchange.unpack(stored, asked=asked)
+            exchange.purge(stored, asked)  # The object of another row stays.
+        with pytest.raises(airfreight.ForgedError, match="the row of map index 3"):
+            exchange.unpack(stored, asked=ADDRESS._replace(map_index=3))
+        assert exchange.unpack(stored, asked=ADDRESS) == VALUE
+        exchange.purge(stored, ADDRESS)
+        with pytest.raises(airfreight.NotFoundError):
+            exchange.unpack(stored, asked=ADDRESS)
+
+
+def test_an_object_without_a_row_is_not_read_out_of_one(box: Box) -> None:
+    coordinate = runtime.coordinate("d", "r", "t", "", put_name="features")
+    reference = json.loads(exchange.store(VALUE, coordinate, ADDRESS._replace(key=None)))
+    row = json.dumps(reference).encode() if exchange.ROWS_ARE_BYTES else reference
+    with pytest.raises(airfreight.ForgedError, match="which has no row of its own"):
+        exchange.unpack(row, asked=ADDRESS)
+    # Where a task has returned it, alone or in a list, it comes back as what it is.
+    mine = airfreight.Reference.from_dict(reference)
+    for value in (mine, [mine, {"a": mine}]):
+        back = exchange.unpack(exchange.pack(value, ADDRESS), asked=ADDRESS)
+        assert back == value
+    assert airfreight.get(mine) == VALUE
+
+
+@pytest.mark.skipif(not exchange.ROWS_ARE_BYTES, reason="Airflow 3 gives no rows")
+def test_airflow_2_tells_which_row_it_is(box: Box) -> None:
+    stored = exchange.pack(VALUE, ADDRESS)
+    whole = SimpleNamespace(
+        value=stored, dag_id="d", run_id="r", task_id="t", map_index=-1, key="return_value"
+    )
+    backend: Any = airfreight.XComBackend
+    assert backend.deserialize_value(whole) == VALUE
+    assert backend.deserialize_value(SimpleNamespace(value=stored)) == VALUE
+    whole.dag_id = "other"
+    with pytest.raises(airfreight.ForgedError, match="the row of dag 'other'"):
+        backend.deserialize_value(whole)
+    backend.purge(whole, None)
+    assert backend.deserialize_value(SimpleNamespace(value=stored)) == VALUE
+    whole.dag_id = "d"
+    backend.purge(whole, None)
+    with pytest.raises(airfreight.NotFoundError):
+        backend.deserialize_value(whole)
+
+
+@pytest.mark.skipif(exchange.ROWS_ARE_BYTES, reason="Airflow 2 has no such method")
+@pytest.mark.parametrize("by_position", [False, True])
+def test_airflow_3_deletes_the_object_of_the_row_that_it_deletes(
+    box: Box, monkeypatch: pytest.MonkeyPatch, by_position: bool
+) -> None:
+    stored = exchange.pack(VALUE, ADDRESS)
+    backend: Any = airfreight.XComBackend
+    sent: list[Any] = []
+    monkeypatch.setattr(
+        backend, "_get_xcom_db_ref", classmethod(lambda *_, **__: SimpleNamespace(value=stored))
+    )
+    supervisor = SimpleNamespace(send=sent.append)
+    monkeypatch.setattr(
+        "airflow.sdk.execution_time.task_runner.SUPERVISOR_COMMS", supervisor, raising=False
+    )
+    for task in ("other", "t"):
+        assert exchange.unpack(stored) == VALUE
+        if by_position:
+            backend.delete("return_value", task, "d", "r", -1)
+        else:
+            backend.delete(key="return_value", task_id=task, dag_id="d", run_id="r", map_index=-1)
+    assert len(sent) == 2
+    with pytest.raises(airfreight.NotFoundError):
+        exchange.unpack(stored)
+
+
+def test_what_a_container_hands_over_becomes_a_reference_by_its_signature(box: Box) -> None:
+    box.set(signing_keys=KEY)
+    made = box.push()  # By the container, say, which writes it to return.json.
+    for threshold in ("-1", "0", None):
+        box.set(threshold=threshold)
+        assert _decoded(exchange.pack(made, ADDRESS)) == made
+    box.set(signing_keys="k1@d:" + _key_of("d"))  # Its own DAG's key is all that it has.
+    assert _decoded(exchange.pack(made, ADDRESS)) == made
+    forged = [
+        made | {"sig": "k1:" + "0" * 64},
+        made | {"size_bytes": 1},
+        {name: made[name] for name in made if name != "sig"},
+    ]
+    for value in forged:
+        _stays_a_value(value, ADDRESS)
+    for name in ("dag", "run", "task", "key"):
+        if name != "dag":
+            _stays_a_value(made, _other(name))
+    # Deeper it is a value, whatever it holds; so is its text.
+    for deeper in ([made], {"a": made}, json.dumps(made)):
+        _stays_a_value(deeper, ADDRESS)
+    box.set(signing_keys=None)
+    _stays_a_value(made, ADDRESS)
+
+
+def test_without_a_key_a_rule_may_say_that_containers_hand_over_references(box: Box) -> None:
+    made = box.push()
+    _stays_a_value(made, ADDRESS)
+    box.set(policy='[[rules]]\ndag = "d"\naccept_external = true')
+    assert _decoded(exchange.pack(made, ADDRESS)) == made
+    _stays_a_value(made, ADDRESS._replace(task="other"))
+    _stays_a_value(made | {"uri": "s3://other/xcom/d/r/t/map_-1/return_value.json"}, ADDRESS)
+    # With keys, only a signature counts.
+    box.set(signing_keys=KEY)
+    _stays_a_value(made, ADDRESS)
+
+
+def test_what_is_handed_over_takes_the_place_of_what_the_task_pushed_before(
+    box: Box, tmp_path: Path
+) -> None:
+    box.set(signing_keys=KEY)
+    made = box.push()
+    runtime.forget()  # Another process.
+    other = exchange.pack(b"y" * 100, ADDRESS)
+    assert len(list((tmp_path / "store").rglob("return_value.*"))) == 2
+    assert _decoded(exchange.pack(made, ADDRESS)) == made
+    (left,) = (tmp_path / "store").rglob("return_value.*")
+    assert made["uri"].endswith(left.name)
+    with pytest.raises(airfreight.NotFoundError):
+        exchange.unpack(other)
+
+
+def _other(name: str) -> exchange.Address:
+    """The address with another part."""
+    return exchange.Address(**{**ADDRESS._asdict(), name: "other"})
+
+
+def _key_of(dag: str) -> str:
+    """HKDF by the letter of RFC 5869, of what formats/reference.md says."""
+    secret = base64.b64decode(SECRET)
+    extracted = hmac.digest(b"\0" * 32, secret, "sha256")
+    info = b"airfreight reference 1\n" + dag.encode()
+    return base64.b64encode(hmac.digest(extracted, info + b"\x01", "sha256")).decode()
+
+
+def _stays_a_value(value: Any, address: exchange.Address) -> None:
+    row = exchange.pack(value, address)
+    assert exchange.unpack(row, asked=address) == value
+    assert _decoded(row) != value or exchange.ours(row) is None
+
+
 def test_the_endings_are_settings_and_a_near_miss_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(PREFIX + "SIGNING_KEYS_CMD", "true")
     monkeypatch.setenv(PREFIX + "SIGNING_KEYS_SECRET", "x")
+    monkeypatch.setenv(PREFIX + "SIGNING_KEYS_FILE", "x")
     monkeypatch.setenv(PREFIX + "SIGNING_KEY", KEY)
     _, doubts, _ = config.review()
     (doubt,) = (doubt for doubt in doubts if "SIGNING" in doubt)

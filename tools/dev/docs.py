@@ -47,9 +47,10 @@ def settings_page() -> str:
         if option.secret:
             name = option.environment_name
             lines.append(
-                f"- a secret: it may also be the output of the command in `{name}_CMD`, or the "
-                f"entry of Airflow's secrets backend that `{name}_SECRET` names; in `airflow.cfg` "
-                f"likewise `{option.name}_cmd` and `{option.name}_secret`"
+                f"- a secret: it may also be what is in the file that `{name}_FILE` names, the "
+                f"output of the command in `{name}_CMD`, or the entry of Airflow's secrets backend "
+                f"that `{name}_SECRET` names; in `airflow.cfg` likewise `{option.name}_file`, "
+                f"`{option.name}_cmd` and `{option.name}_secret`"
             )
         if option.choices:
             lines.append("- one of: " + ", ".join(f"`{choice}`" for choice in option.choices))

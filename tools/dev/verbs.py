@@ -328,7 +328,7 @@ def _python_tests(version: str, *, soak: bool = False) -> None:
     venv = installing.airflow_venv(version, build.wheel())
     installing.servers()
     run(
-        [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python"],
+        [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python", "tests/attacks"],
         env=_server_env() | ({"AIRFREIGHT_SOAK": "1"} if soak else {}),
     )
 

@@ -16,6 +16,8 @@ _VERBS = (
     "iam_policy",
     "lifecycle",
     "doctor",
+    "sign",
+    "signing_key",
 )
 
 

@@ -13,13 +13,12 @@ from airfreight import parts, runtime, values
 from airfreight._imports import loading
 from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, NewerFormatError
 from airfreight.exchange import outage, serde
-from airfreight.exchange.serde import SERDE_TYPE, BaseXCom
+from airfreight.exchange.address import Address
+from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE, BaseXCom
 from airfreight.reference import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from airfreight.exchange.address import Address
 
 _log = logging.getLogger("airfreight")
 
@@ -45,13 +44,16 @@ def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any
 
     Args:
         stored: the row's value.
-        result: what Airflow gave `deserialize_value`, for the base class.
+        result: what Airflow gave `deserialize_value`, for the base class. On Airflow 2 it tells
+            which row it is, except where a list of rows is pulled.
         asked: what the row has to be about, as far as the caller says.
 
     Raises:
         Error: the object is lost, damaged or not allowed to be read; never a reference instead.
     """
     fields = ours(stored)
+    if asked is None and fields is not None and ROWS_ARE_BYTES:
+        asked = row_of(result)
     want = wanted.get()
     if fields is not None and fields["_xcom_backend"] != "inline":
         return follow(fields, asked, *(want or ()))
@@ -89,6 +91,23 @@ def unpack_many(rows: Sequence[Any], asked: Address | None = None) -> list[Any]:
     return values_
 
 
+def row_of(row: Any) -> Address:
+    """Which row it is, as far as it tells: one of Airflow 2, where all of it was read."""
+
+    def text(name: str) -> str | None:
+        part = getattr(row, name, None)
+        return part if isinstance(part, str) else None
+
+    index = getattr(row, "map_index", None)
+    return Address(
+        text("dag_id"),
+        text("run_id"),
+        text("task_id"),
+        text("key"),
+        map_index=index if type(index) is int else None,
+    )
+
+
 def needs_store(stored: Any) -> bool:
     """Whether the value of a row lies elsewhere."""
     fields = ours(stored)
@@ -106,6 +125,8 @@ def ours(stored: Any) -> dict[str, Any] | None:
             stored = json.loads(raw)
         except ValueError:
             return None
+        except RecursionError:
+            raise InvalidError("the row holds JSON that is nested too deeply to be ours") from None
     if type(stored) is dict and "_airfreight" in stored and "_xcom_backend" in stored:
         fields: dict[str, Any] = stored
         return fields
@@ -115,7 +136,7 @@ def ours(stored: Any) -> dict[str, Any] | None:
 def _unpack_inline(fields: dict[str, Any], asked: Address | None) -> Any:
     if outage.is_one(fields):
         if asked is not None:
-            _check_answer(fields, asked)
+            check_row(fields, asked)
         return outage.value(fields, _decode)
     with loading:
         from airfreight.values import document
@@ -265,14 +286,16 @@ def _checked(fields: dict[str, Any], asked: Address | None) -> str:
     try:
         _check_consistency(fields, fields.get("_xcom_type"))
         if asked is not None:
-            _check_answer(fields, asked)
+            check_row(fields, asked)
+        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
     except Error as error:
         error.name_xcom(fields)
         raise
-    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+    except RecursionError:
+        raise InvalidError("the row holds JSON that is nested too deeply to be ours") from None
 
 
-def _check_answer(fields: dict[str, Any], asked: Address) -> None:
+def check_row(fields: dict[str, Any], asked: Address) -> None:
     """Raises ForgedError when the reference in a row belongs to another row.
 
     Whoever may write rows (through Airflow's REST API, for one) could otherwise have a task read
@@ -284,6 +307,7 @@ def _check_answer(fields: dict[str, Any], asked: Address) -> None:
         ("task", asked.task, "task"),
         ("key", asked.key, "key"),
         ("map index", asked.map_index, "map"),
+        ("task instance", asked.ti_id, "ti"),
     ):
         found = fields.get(member)
         if wanted is not None and found is not None and found != wanted:
@@ -291,6 +315,11 @@ def _check_answer(fields: dict[str, Any], asked: Address) -> None:
                 f"the row of {name} {wanted!r} holds the reference of {name} {found!r}: it was "
                 "copied there from another row"
             )
+    if asked.key is not None and "put" in fields:
+        raise ForgedError(
+            f"the row of key {asked.key!r} holds the reference of an object of airfreight.put, "
+            "which has no row of its own: it was copied there from inside a value"
+        )
 
 
 def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
@@ -330,12 +359,19 @@ def _decode(kind: Any, data: memoryview) -> Any:
     return codec.decode(data, serde.unleaf) if nesting else codec.decode(data)
 
 
-def purge(stored: Any) -> None:
-    """Removes the object of a row, if it is ours; logs what goes wrong and raises nothing."""
+def purge(stored: Any, asked: Address | None = None) -> None:
+    """Removes the object of a row, if it is ours; logs what goes wrong and raises nothing.
+
+    Args:
+        stored: the row's value.
+        asked: which row it is, as far as the caller knows: the object of another one stays.
+    """
     try:
         fields = ours(stored)
         if fields is None or fields["_xcom_backend"] == "inline":
             return
+        if asked is not None:
+            check_row(fields, asked)
         text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
         removed = runtime.with_core(lambda core: core.purge(text))
         _log.debug("Object %s was %s", fields.get("uri"), "removed" if removed else "gone already")

@@ -14,7 +14,7 @@ from airfreight import runtime, task, values
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import Error, InvalidError, TooLargeError
+from airfreight.errors import ConfigError, Error, InvalidError, TooLargeError
 from airfreight.exchange import outage, serde
 from airfreight.exchange.address import name_place, place
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE
@@ -170,6 +170,8 @@ def _pack(value: Any, address: Address, looked: Looked = None) -> Any:
             serde.by_default(value) if not _looks_like_ours(value) else _pack_anyway(value, address)
         )
     current = _now()
+    if _looks_like_ours(value) and (row := _adopted(value, address)) is not None:
+        return row
     if current.threshold < 0:
         return _pack_by_default(value, address)
     if current.encrypted:
@@ -225,6 +227,42 @@ def _as_plain(value: Any) -> Any:
 def _looks_like_ours(value: Any) -> bool:
     """Whether a pull would take what the default backend writes of a value for a row of ours."""
     return isinstance(value, dict) and value.keys() >= json_.OUR_MARKERS
+
+
+def _adopted(value: dict[Any, Any], address: Address) -> Any:
+    """The row of a reference that a container has made for this XCom; None where it is none.
+
+    A user's own dict, whatever it holds, is a value: only a signature of ours makes it more, or a
+    rule of the policy where there are no keys.
+    """
+    decision = _now()
+    external = decision.accept_external
+    if decision.seal and not value.get("sealed"):
+        return None  # What is to be encrypted here is, whoever has made it.
+    if type(value) is not dict or value["_xcom_backend"] == "inline" or address.missing():
+        return None
+    if not external and "sig" not in value:
+        return None  # (Without a look at the store's settings.)
+    try:
+        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError):
+        return None
+    coordinate = address.coordinate()
+    try:
+        reference = runtime.freight().adopt(text, coordinate, external=external)
+    except ConfigError:
+        raise
+    except Error as error:
+        _task_log.warning(
+            "XCom %r: a dict that looks like a reference is pushed as the value that it is: %s",
+            address.key,
+            error.message,
+        )
+        return None
+    row = json.loads(reference)
+    _settle(address, keep=row["write"])
+    _tell(value, row["size_bytes"], f"was handed over at {row['uri']}", address)
+    return _row(row)
 
 
 def _pack_anyway(value: dict[Any, Any], address: Address) -> Any:
@@ -608,16 +646,21 @@ def _keep(row: Any, value: Any, size: int | None, address: Address) -> Any:
         name_place(error, address)
         raise error
     _tell(value, size, "stays in its row", address)
+    _settle(address)
+    return row
+
+
+def _settle(address: Address, keep: str = "") -> None:
+    """Removes what this process wrote for the row before, unless it is of the write `keep`."""
     core = runtime.loaded()
     if core is not None and not address.missing():
         try:
-            core.settle(address.coordinate())
+            core.settle(address.coordinate(), keep=keep)
         except Error as error:
             _log.warning(
                 "An object that an earlier push of the same XCom wrote could not be removed: %s",
                 error,
             )
-    return row
 
 
 def _require(address: Address, value: Any) -> None:

@@ -1,0 +1,1 @@
+"""Attacks on rows and what comes of them."""
