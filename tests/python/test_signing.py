@@ -403,7 +403,10 @@ def test_the_endings_are_settings_and_a_near_miss_is_told(monkeypatch: pytest.Mo
 
 def test_airflow_is_told_that_keys_are_secret() -> None:
     options = provider.get_provider_info()["config"]["airfreight"]["options"]
-    assert [name for name, option in options.items() if option.get("sensitive")] == ["signing_keys"]
+    assert [name for name, option in options.items() if option.get("sensitive")] == [
+        "signing_keys",
+        "seal_keys",
+    ]
 
 
 # In a process of its own: what Airflow has loaded before its first task's code runs.
