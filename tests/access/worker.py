@@ -7,20 +7,31 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import io
 import json
 import os
+import secrets
+import subprocess
 import sys
 import urllib.parse
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tests.leaks import planted
 from tests.servers.counting_proxy import CountingProxy, Recorded
 from tests.servers.faults import Answer
 from tests.servers.minio import MinIO
+from tests.servers.s3_server import S3Server
 from tests.servers.server import run_beside
+from tests.servers.versitygw import VersityGW
 
 from airfreight import config
 from airfreight.cli import main as airfreight
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tests.servers.sigv4 import S3Client
 
 
 def printed(*arguments: str, **settings: str) -> dict[str, Any]:
@@ -45,8 +56,8 @@ def printed(*arguments: str, **settings: str) -> dict[str, Any]:
     return document
 
 
-class WorkersMinIO(MinIO):
-    """MinIO, for a client with a worker's keys.
+class _Watched(S3Server):
+    """A server, for a client with a worker's keys.
 
     What tests look at by listing, which a strict worker may not, is listed for them with the keys
     of root: everything else goes to the server as the worker has sent it.
@@ -54,14 +65,12 @@ class WorkersMinIO(MinIO):
     Attributes:
         endpoint: through what does that.
         mode: of the policy.
+        root: for requests of the tests themselves.
     """
 
     mode = "strict"
-
-    def __init__(self, *, bucket: str = "airfreight") -> None:
-        super().__init__(bucket=bucket)
-        self._through: CountingProxy | None = None
-        self._direct = self.client
+    root: S3Client
+    _through: CountingProxy | None = None
 
     def stop(self) -> None:
         """Ends both."""
@@ -70,18 +79,18 @@ class WorkersMinIO(MinIO):
             through.refuse_connections()
         super().stop()
 
-    def environment(self) -> dict[str, str]:
-        """With keys that may do nothing but what a worker does below the prefix."""
-        return super().environment() | self.credentials()
+    @property
+    def client(self) -> S3Client:
+        """As root, and not through what lists."""
+        return getattr(self, "root", None) or super().client
 
-    def credentials(self) -> dict[str, str]:
-        """Those keys, as any S3 client reads them."""
-        policy = printed("iam-policy", "--mode", self.mode, store=f"s3://{self.bucket}/xcom")
-        return self._assumed(policy, self._direct)
+    def policy(self, store: str) -> dict[str, Any]:
+        """What the command prints for a worker on a store."""
+        return printed("iam-policy", "--mode", self.mode, store=store)
 
     def _furnish(self) -> None:
         super()._furnish()
-        self._direct = self.client
+        self.root = super().client
         if self.mode == "strict":
             self._through = CountingProxy(self.endpoint)
             self._through.script = self._list_as_root
@@ -92,8 +101,55 @@ class WorkersMinIO(MinIO):
         query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.target).query, True))
         if request.method != "GET" or not {"list-type", "versions", "uploads"} & {*query}:
             return None
-        listed = self._direct.request("GET", request.path, query=query)
+        listed = self.root.request("GET", request.path, query=query)
         return Answer(listed.status, listed.body, {"content-type": "application/xml"})
+
+
+class WorkersMinIO(_Watched, MinIO):
+    """MinIO, whose environment is a worker's: one who may do what is printed, below `xcom/`."""
+
+    def environment(self) -> dict[str, str]:
+        """With keys of a session."""
+        keys = self._assumed(self.policy(f"s3://{self.bucket}/xcom"), self.root)
+        return super().environment() | keys
+
+
+class WorkersVersityGW(_Watched, VersityGW):
+    """VersityGW, whose user may do what is printed, in the whole bucket: by the bucket's policy."""
+
+    def _variables(self) -> Mapping[str, str]:
+        folder = self._scratch / "users"
+        folder.mkdir(exist_ok=True)
+        return {**super()._variables(), "VGW_IAM_DIR": str(folder)}
+
+    def _furnish(self) -> None:
+        direct = self.endpoint
+        super()._furnish()
+        user, secret = "AFWORKER" + secrets.token_hex(6).upper(), planted(20)
+        words = ("--access", user, "--secret", secret, "--role", "user")
+        subprocess.run(
+            [self.find_binary(), "admin", "create-user", *words],
+            env={
+                "ADMIN_ACCESS_KEY": self.access_key,
+                "ADMIN_SECRET_KEY": self.secret_key,
+                "ADMIN_REGION": self.region,
+                "ADMIN_ENDPOINT_URL": direct,
+            },
+            check=True,
+            capture_output=True,
+        )
+        policy = self.policy(f"s3://{self.bucket}")
+        for statement in policy["Statement"]:
+            statement["Principal"] = {"AWS": [user]}
+        body = json.dumps(policy).encode()
+        answer = self.root.request("PUT", f"/{self.bucket}", query={"policy": ""}, body=body)
+        if answer.status not in (200, 204):
+            raise RuntimeError(f"no policy: {answer.status} {answer.body.decode()}")
+        self.access_key, self.secret_key = user, secret
+        worker = dataclasses.replace(self.root, access_key=user, secret_key=secret)
+        asked = worker.request("GET", f"/{self.bucket}", query={"list-type": "2"})
+        if asked.status != (403 if self.mode == "strict" else 200):
+            raise RuntimeError(f"the policy is not enforced: {asked.status}")
 
 
 def main() -> int:

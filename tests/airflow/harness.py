@@ -35,6 +35,8 @@ import urllib.request
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from tests.leaks import MARK as SECRET
+from tests.leaks import forms, search
 from tests.servers.process import free_port
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -337,8 +339,27 @@ class Airflow:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Stops it."""
-        self.stop()
+        """Stops it.
+
+        Raises:
+            HarnessError: a log holds a secret of the tests.
+        """
+        leaked: list[str] = []
+        try:
+            leaked = self.leaks()
+        finally:
+            self.stop()
+        if leaked:
+            raise HarnessError("secrets are in Airflow's logs:\n" + "\n".join(leaked[:20]))
+
+    def leaks(self) -> list[str]:
+        """The places in the logs of tasks and components where a secret of the tests stands."""
+        needles = forms(SECRET)
+        return [
+            f"{path.relative_to(self.directory)}, {place}"
+            for path in self.directory.rglob("*.log")
+            for place in search(path.read_bytes(), needles)
+        ]
 
     def start(self) -> None:
         """Starts everything and returns when the API answers. After an error nothing is left."""

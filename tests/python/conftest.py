@@ -128,10 +128,22 @@ airflow_2 = pytest.mark.skipif(not exchange.ROWS_ARE_BYTES, reason="is about Air
 airflow_3 = pytest.mark.skipif(exchange.ROWS_ARE_BYTES, reason="is about Airflow 3")
 
 
+def s3_server() -> VersityGW:
+    """A real S3 server with a bucket `bucket`, whose keys may do what a worker needs and no more.
+
+    Where `./dev test access` says so; else everything.
+    """
+    if os.environ.get("AIRFREIGHT_TEST_AS_WORKER"):
+        from tests.access.worker import WorkersVersityGW
+
+        return WorkersVersityGW(bucket="bucket")
+    return VersityGW(bucket="bucket")
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[VersityGW]:
-    """A real S3 server with a bucket `bucket`, for the tests of one module."""
-    with VersityGW(bucket="bucket") as running:
+    """Such a server for the tests of one module."""
+    with s3_server() as running:
         yield running
 
 

@@ -165,6 +165,23 @@ def test_the_accounts_own_key_and_a_server_with_its_own_get_no_statement(printed
     assert "note: store default: the server at https://minio.example.com:9000" in printed.errors
 
 
+def test_a_key_that_objects_are_sealed_under_is_asked_for_by_the_process_itself(
+    printed: Printed,
+) -> None:
+    keys = f"s1:aws-kms:{KEY} s2:aws-kms:alias/old"
+    found = printed.statements(store="s3://bucket/xcom", seal_keys=keys)
+    assert found["Seal"]["Action"] == ["kms:Decrypt", "kms:Encrypt"]
+    assert found["Seal"]["Resource"] == [KEY]
+    assert "Condition" not in found["Seal"]
+    aliases = {"kms:ResourceAliases": "alias/old"}
+    assert found["Seal2"]["Condition"] == {"ForAnyValue:StringEquals": aliases}
+    assert printed.statements("--role", "sweep")["Seal"]["Action"] == ["kms:Decrypt"]
+    secret = "s3:" + "q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQq83vEjRWeJA="
+    assert "Seal" not in printed.statements(seal_keys=secret)
+    printed.text(status=1, seal_keys=None, seal_keys_cmd="false")
+    assert "AIRFLOW__AIRFREIGHT__SEAL_KEYS_CMD failed" in printed.errors
+
+
 def test_what_is_a_pattern_to_iam_is_escaped(printed: Printed) -> None:
     found = printed.statements("--mode", "diagnosable", store="s3://bucket/a*$b")
     assert found["Objects"]["Resource"] == ["arn:aws:s3:::bucket/a${*}${$}b/*"]

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 #: What a value holds, and no row may tell.
 VALUE = planted(12)
 KEY = base64.b64encode(planted(40).encode()).decode()
+#: (Of 32 bytes.)
+SEAL = base64.b64encode(planted(24).encode()[:32]).decode()
 
 
 class Spill:
@@ -254,6 +256,7 @@ def test_no_secret_of_a_store_is_told(
         threshold=0,
         timeout="0.3",
         signing_keys=f"k1:{KEY}",
+        seal_keys=f"s1:{SEAL}",
         s3_endpoint_url=proxy.url,
         s3_region="us-east-1",
         gs_endpoint_url="http://127.0.0.1:1",
@@ -272,7 +275,7 @@ def test_no_secret_of_a_store_is_told(
         runtime.forget()
         main(command)
     config.check()
-    spill.search(key, KEY)
+    spill.search(key, KEY, SEAL)
 
 
 @pytest.mark.parametrize("status", [200, 400, 403, 404, 409, 500])
@@ -300,6 +303,7 @@ def test_settings_that_are_wrong_do_not_show_secrets(
     wrong: list[dict[str, object]] = [
         {"signing_keys": SECRET},
         {"signing_keys": f"k1:{KEY} k2:{SECRET}"},
+        {"seal_keys": f"s1:{SEAL} s2:{SECRET}", "seal": True},
         {"store": f"s3:/{SECRET}@bucket"},
         {"read_also": f"s3://a:{SECRET}@bucket"},
         {"policy": f'[stores.a]\nuri = "s3://a:{SECRET}@bucket"\n'},

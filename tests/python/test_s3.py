@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, s3_server, stored
 from tests.servers.versitygw import VersityGW
 
 import airfreight
@@ -37,7 +37,7 @@ def server() -> Iterator[VersityGW]:
         VersityGW.find_binary()
     except FileNotFoundError as error:
         pytest.fail(f"{error}: the server that these tests need is made by ./dev setup")
-    with VersityGW(bucket="bucket") as running:
+    with s3_server() as running:
         yield running
 
 

@@ -76,6 +76,18 @@ def places() -> list[Place]:
     return found
 
 
+def wrapping_keys(service: str) -> list[str]:
+    """The keys of a service ("aws-kms", "gcp-kms") that objects are sealed under, by `seal_keys`.
+
+    Raises:
+        ConfigError: where the setting comes from gives nothing.
+    """
+    from airfreight import sealing
+
+    entries = (entry.split(":", 2) for entry in sealing.keys().replace(",", " ").split())
+    return [entry[2] for entry in entries if len(entry) == 3 and entry[1] == service]
+
+
 def of_one_cloud(found: Sequence[Place], cloud: str | None) -> tuple[list[Place], str]:
     """The places of one kind of cloud, and what is wrong with the choice ("" where nothing is).
 

@@ -50,12 +50,13 @@ def _run(asked: argparse.Namespace) -> int:
 
         try:
             found, problem = of_one_cloud(places(), asked.cloud)
+            if not problem:
+                made = permissions.document(found, asked.role, asked.mode)
         except ConfigError as error:
-            found, problem = [], str(error)
+            problem = str(error)
     if problem:
         print(f"error: {problem}", file=sys.stderr)
         return 1
-    made = permissions.document(found, asked.role, asked.mode)
     print(json.dumps(made.document, indent=2))
     for note in made.notes:
         print(f"note: {note}", file=sys.stderr)

@@ -8,7 +8,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from airfreight import signing
+from airfreight import sealing, signing
 from airfreight.admin.doctor import ERROR, NOTE, OK, UNKNOWN, WARNING, Finding
 from airfreight.errors import Error
 
@@ -60,8 +60,25 @@ def look(current: Settings, asked: Asked) -> Iterator[Finding]:
             f"references without a signature {over} {when}",
             "" if left < 0 else "have `airfreight sign` sign them, and take it out",
         )
+    yield from _seals(current)
     if asked.database:
         yield from _rows({entry.partition("@")[0] for entry in ids})
+
+
+def _seals(current: Settings) -> Iterator[Finding]:
+    """What objects are sealed under, by the ids of the keys."""
+    try:
+        ids = [entry.partition(":")[0] for entry in sealing.keys().replace(",", " ").split()]
+    except Error as error:
+        yield Finding("sealing", ERROR, str(error), "see docs/encryption.md")
+        return
+    if ids:
+        yield Finding(
+            "sealing",
+            OK,
+            f"objects are {'' if current.seal else 'not '}sealed before they leave; seal_keys are "
+            f"{', '.join(ids)}, of which the first encrypts. They have to be the same everywhere",
+        )
 
 
 def _rows(ids: set[str]) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airfreight.admin import permissions as p
+from airfreight.admin.places import wrapping_keys
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,6 +53,10 @@ def made(places: Sequence[Place], role: str, mode: str) -> p.Permissions:
                 "requester pays: the account needs roles/serviceusage.serviceUsageConsumer "
                 f"(serviceusage.services.use) in the project {project}"
             )
+    notes += [
+        f"sealing: the account needs roles/cloudkms.cryptoKeyEncrypterDecrypter on {key} itself"
+        for key in wrapping_keys("gcp-kms")
+    ]
     name = f"airfreight{role.capitalize()}"
     document: dict[str, Any] = {
         "role": {

@@ -11,7 +11,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from airfreight.admin import permissions as p
-from airfreight.admin.places import endpoint_is_own
+from airfreight.admin.places import endpoint_is_own, wrapping_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +72,7 @@ def made(places: Sequence[Place], role: str, mode: str) -> p.Permissions:
     ]
     statements = _merged(objects + statements)
     statements += _keys(places, role, mode, partition, notes)
+    statements += _wrapping(places[0], role, partition)
     text = {"Version": "2012-10-17", "Statement": statements}
     size = len(json.dumps(text, separators=(",", ":")))
     if size > _MAX_CHARACTERS:
@@ -194,6 +195,24 @@ def _keys(
             "objects that were written under another key need kms:Decrypt on that one, too; the "
             "keys' own policies have to let the account use IAM policies"
         )
+    return statements
+
+
+def _wrapping(place: Place, role: str, partition: str) -> list[dict[str, Any]]:
+    """The keys of AWS KMS that objects are sealed under: the process itself asks for them."""
+    statements = []
+    actions = ["kms:Decrypt", "kms:Encrypt"] if role == "worker" else ["kms:Decrypt"]
+    for number, key in enumerate(wrapping_keys("aws-kms"), 1):
+        resource, alias = _key(key, place, partition)
+        statement: dict[str, Any] = {
+            "Sid": "Seal" if number == 1 else f"Seal{number}",
+            "Effect": "Allow",
+            "Action": actions,
+            "Resource": [resource],
+        }
+        if alias:
+            statement["Condition"] = {"ForAnyValue:StringEquals": {"kms:ResourceAliases": alias}}
+        statements.append(statement)
     return statements
 
 
