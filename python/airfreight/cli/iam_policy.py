@@ -50,11 +50,10 @@ def _run(asked: argparse.Namespace) -> int:
 
         try:
             found, problem = of_one_cloud(places(), asked.cloud)
-            if not problem:
-                made = permissions.document(found, asked.role, asked.mode)
+            made = None if problem else permissions.document(found, asked.role, asked.mode)
         except ConfigError as error:
-            problem = str(error)
-    if problem:
+            made, problem = None, str(error)
+    if made is None:
         print(f"error: {problem}", file=sys.stderr)
         return 1
     print(json.dumps(made.document, indent=2))

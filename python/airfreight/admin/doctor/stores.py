@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ _SKEW_ERROR, _SKEW_WARNING = 900, 300
 _LOOPBACK = ("127.", "localhost", "[::1]")
 #: DAG of the probe that is written.
 PROBE_DAG = "airfreight-doctor"
+_PROBE_SECONDS = 3600
 _PROBE = b"written by `airfreight doctor`; may be removed\n"
 _LIFECYCLE = "put the rules that `airfreight lifecycle` prints to the bucket"
 _MAY_ASK = "for an answer, allow the role what `airfreight iam-policy --role doctor` prints"
@@ -130,7 +132,7 @@ def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> 
     if not asked.write:
         yield Finding(area, UNKNOWN, "nothing was written: with --yes, a probe is, and removed")
         return
-    from airfreight import _core
+    from airfreight import _core, decision
 
     here = f"{platform.node()}-{os.getpid()}-{time.time_ns()}"
     coordinate = runtime.coordinate(PROBE_DAG, here, "probe", "return_value")
@@ -139,10 +141,19 @@ def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> 
         owner=settings().deployment_id,
         timeout=min(asked.patience, settings().timeout),
     )
-    decision = (store.name, "sha256", 0, "", "", "", 3600, False)
+    # (Not sealed: it is the store that is looked at.)
+    decided = replace(
+        decision.decide(settings(), None),
+        store=store.name,
+        digest="sha256",
+        retention=_PROBE_SECONDS,
+        seal=False,
+    )
     step = "writing"
     try:
-        reference = core.put(coordinate, [_PROBE], type="bytes", extension="txt", decision=decision)
+        reference = core.put(
+            coordinate, [_PROBE], type="bytes", extension="txt", decision=decided.fields()
+        )
         step = "reading what was written"
         same = bytes(core.get(reference)) == _PROBE
         step = "deleting what was written"
