@@ -13,6 +13,7 @@
 #include "store/azure/credentials/credential.h"
 #include "store/azure/decoder.h"
 #include "store/azure/metadata.h"
+#include "store/azure/versions.h"
 
 namespace {
 
@@ -57,6 +58,21 @@ void ReadAsList(std::string_view text) {
   }
 }
 
+// What is listed for an administrator can be asked for again.
+void ReadAsVersions(std::string_view text) {
+  if (const auto page = DecodeVersions(text, kRoot)) {
+    for (const auto& version : page->versions) {
+      AIRFREIGHT_FUZZ_CHECK(ParseVersionName(version.id));
+    }
+  }
+  if (const auto page = DecodeUploads(text, kRoot)) {
+    for (const auto& upload : page->uploads) AIRFREIGHT_FUZZ_CHECK(upload.id == kBlocksId);
+  }
+  if (const auto name = ParseVersionName(text)) {
+    AIRFREIGHT_FUZZ_CHECK(PrintVersionName(*name) == text);
+  }
+}
+
 void ReadAsSecrets(std::string_view text) {
   if (const auto token = ParseToken(text, "Entra", kNow)) {
     AIRFREIGHT_FUZZ_CHECK(!token->keys.secret.empty());
@@ -84,6 +100,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text = airfreight::FuzzText(data, size);
   ReadAsError(text);
   ReadAsList(text);
+  ReadAsVersions(text);
   ReadAsSecrets(text);
   const std::string value(text);
   AIRFREIGHT_FUZZ_CHECK(DecodeMetadataValue(EncodeMetadataValue(value)) == value);

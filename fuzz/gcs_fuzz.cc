@@ -12,6 +12,7 @@
 #include "store/gcs/credentials/documents.h"
 #include "store/gcs/decoder.h"
 #include "store/gcs/request_builder.h"
+#include "store/gcs/versions.h"
 
 namespace {
 
@@ -101,6 +102,17 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
   } else {
     CheckError(page.error());
+  }
+  if (const auto page = DecodeVersions(text, "x/")) {
+    for (const VersionInfo& version : page->versions) {
+      CheckInfo(version.object);
+      AIRFREIGHT_FUZZ_CHECK(version.id == version.object.version);
+    }
+  }
+  if (const auto page = DecodeParts(text, "x/")) {
+    for (const PartVersion& part : page->parts) {
+      AIRFREIGHT_FUZZ_CHECK(IsUploadId(part.upload) && part.name.starts_with("x/~parts/"));
+    }
   }
   ReadAsError(text);
   ReadAsHead(text);

@@ -62,6 +62,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
 
   (void)airfreight::redis::HeadBytes(text);
   (void)airfreight::redis::RoomFor(airfreight::redis::ParseInfo(text), size);
+  if (const auto owner = airfreight::redis::ParseChunkKey(text)) {
+    AIRFREIGHT_FUZZ_CHECK(text.starts_with(owner->full_key + "//" + owner->generation + "/"));
+  }
   const auto head = airfreight::redis::ParseHead(text);
   if (!head) return 0;
   AIRFREIGHT_FUZZ_CHECK(airfreight::CheckMetadata(head->metadata));

@@ -9,7 +9,9 @@
 
 #include "check.h"
 #include "input.h"
+#include "store/marker.h"
 #include "store/s3/decoder.h"
+#include "store/s3/versions.h"
 
 namespace {
 
@@ -53,6 +55,29 @@ void ReadAsList(std::string_view text) {
   }
 }
 
+// What is listed for an administrator can be asked for again, and a page's token goes on.
+void ReadAsVersions(std::string_view text) {
+  const auto versions = DecodeVersions(text, kRoot);
+  const auto uploads = DecodeUploads(text, kRoot);
+  AIRFREIGHT_FUZZ_CHECK(!versions || !uploads);
+  if (versions) {
+    AIRFREIGHT_FUZZ_CHECK(airfreight::ParseMarker(versions->next_token));
+    for (const auto& version : versions->versions) {
+      AIRFREIGHT_FUZZ_CHECK(!version.id.empty() && version.id.size() <= 2048);
+    }
+  }
+  if (uploads) {
+    AIRFREIGHT_FUZZ_CHECK(airfreight::ParseMarker(uploads->next_token));
+    for (const auto& upload : uploads->uploads) {
+      AIRFREIGHT_FUZZ_CHECK(!upload.id.empty() && upload.id.size() <= 2048);
+    }
+  }
+  if (const auto marker = airfreight::ParseMarker(text)) {
+    const auto again = airfreight::ParseMarker(airfreight::PrintMarker(*marker));
+    AIRFREIGHT_FUZZ_CHECK(again && *again == *marker);
+  }
+}
+
 void ReadAsUpload(std::string_view text) {
   const auto id = DecodeCreateUpload(text);
   if (id) {
@@ -79,5 +104,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ReadAsError(text);
   ReadAsList(text);
   ReadAsUpload(text);
+  ReadAsVersions(text);
   return 0;
 }

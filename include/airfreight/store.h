@@ -144,6 +144,34 @@ struct ListPage {
   std::string next_token;           ///< Empty on the last page.
 };
 
+/// One version of an object, or the mark of its removal (S3: a delete marker; its size is 0).
+struct VersionInfo {
+  ObjectInfo object;  ///< `version` as elsewhere; empty for a mark. No metadata.
+  /// What RemoveVersion is given. Opaque, not empty, and of this key only.
+  std::string id;
+  bool latest = false;  ///< What Get reads, or the mark by which it finds nothing.
+  bool removal = false;
+};
+
+struct VersionPage {
+  std::vector<VersionInfo> versions;  ///< Those of a key side by side.
+  std::string next_token;             ///< Empty on the last page.
+};
+
+/// An upload in parts that was begun, and neither completed nor aborted; or what is left of one.
+struct UploadInfo {
+  /// The object's. Where the store does not tell it: what it begins with, a folder (file), empty
+  /// (Google, of parts that another release sent).
+  std::string key;
+  std::string id;            ///< What AbortUpload is given, with `key`. Opaque, not empty.
+  int64_t started_unix = 0;  ///< Seconds since 1970: of the first sign of it; 0 when not known.
+};
+
+struct UploadPage {
+  std::vector<UploadInfo> uploads;
+  std::string next_token;  ///< Empty on the last page.
+};
+
 struct Capabilities {
   bool conditional_put = true;          ///< Condition is honoured by Put, atomically.
   bool conditional_remove = true;       ///< Condition is honoured by Remove, atomically.
@@ -155,6 +183,10 @@ struct Capabilities {
   int max_parts = 10'000;
   uint64_t max_object_bytes = UINT64_MAX;
   bool encryption_key = false;  ///< PutOptions::encryption_key is honoured; else it is refused.
+  /// The place may be one that keeps what was replaced or removed: List does not show it,
+  /// ListVersions does, and only RemoveVersion makes an end of it.
+  bool versions = false;
+  bool uploads = false;  ///< ListUploads and AbortUpload are there.
   /// Several requests at once move more than one does: true for what lies behind a network.
   bool parallel = false;
   /// How many parts' worth of bytes one Put carries better than parts at once would.
@@ -206,6 +238,33 @@ class ObjectStore {
   /// Objects whose key begins with `prefix`, `limit` at most (1–1000), after `token`.
   virtual Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                                 const Context& context) = 0;
+
+  /// \name Administration
+  /// What only an administrator's commands ask for, and only their role may (`docs/erase.md`).
+  /// @{
+
+  /// Every version of the objects whose key begins with `prefix`, `limit` entries at most (1–1000),
+  /// after `token`. The default, for stores that keep none: the objects of List, each with its
+  /// version as `id`. Where the store does not tell versions apart while it lists, a page may hold
+  /// fewer than `limit`.
+  virtual Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token,
+                                           int limit, const Context& context);
+  /// What one version says of itself, with its metadata. NotFound where there is no such version,
+  /// and for the mark of a removal, which says nothing. The default looks at the object.
+  virtual Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                         const Context& context);
+  /// Removes one version for good, and leaves the others. A success where there is no such version
+  /// (any more). The default removes the object where it is still that version: atomically where
+  /// Capabilities::conditional_remove says so, else after a look.
+  virtual Status RemoveVersion(std::string_view key, std::string_view id, const Context& context);
+  /// Unfinished uploads of the objects whose key begins with `prefix`; those whose key is not told
+  /// where that is `prefix` or begins with it. The default is Unsupported.
+  virtual Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                         const Context& context);
+  /// Removes what an unfinished upload has sent; whoever still writes it gets NotFound. A success
+  /// where there is no such upload (any more). The default is Unsupported.
+  virtual Status AbortUpload(std::string_view key, std::string_view id, const Context& context);
+  /// @}
 };
 
 /// Settings of a store by name, as the configuration gives them: "endpoint_url", "region", …

@@ -193,6 +193,78 @@ class Freight:
     def list(self, prefix: str = '') -> list[tuple[str, int]]:
         """(key, bytes) of everything in the first store under a key prefix."""
 
+class Administration:
+    """
+    Stores by name, as `Freight` has them, for administrators' commands: it asks of no object whose it is. Threads may share it; a forked child may use it. Raises as `Freight` does.
+    """
+
+    def __init__(self, stores: Sequence[tuple[str, str, Mapping[str, str]]], *, aliases: Sequence[tuple[str, str]] = [], timeout: float = 60.0) -> None:
+        """Checks (name, uri, settings) of each store; nothing is opened yet."""
+
+    @property
+    def names(self) -> list[str]:
+        """Of the stores, in their order."""
+
+    def root(self, store: str) -> str:
+        """The store's URI without its connection."""
+
+    def abilities(self, store: str) -> dict[str, bool]:
+        """
+        What the store can do: conditional_put, conditional_remove, parts, versions, uploads.
+        """
+
+    def list_versions(self, store: str, prefix: str = '', token: str = '', limit: int = 1000) -> tuple[list[tuple[str, int, str, int, str, bool, bool]], str]:
+        """
+        A page as `list` has it, of every version: with its id, whether it is the latest, and whether it is the mark of a removal.
+        """
+
+    def list_uploads(self, store: str, prefix: str = '', token: str = '', limit: int = 1000) -> tuple[list[tuple[str, str, int]], str]:
+        """
+        A page of (key, id, seconds since 1970) of what was begun and not ended. The key is a folder, or empty, where the store does not tell it; the time 0.
+        """
+
+    def head(self, store: str, key: str) -> tuple[int, str, dict[str, str], int]:
+        """Size, version, metadata, seconds since 1970."""
+
+    def head_version(self, store: str, key: str, id: str) -> tuple[int, str, dict[str, str], int]:
+        """
+        The same of one version, by the id of `list_versions`. NotFoundError for the mark of a removal.
+        """
+
+    def get(self, store: str, key: str) -> tuple[tuple[int, str, dict[str, str], int], memoryview]:
+        """What `head` gives, and the bytes."""
+
+    def put(self, store: str, key: str, body: Buffer, *, metadata: Mapping[str, str] = {}, condition: str | None = None, content_type: str = 'application/octet-stream') -> str:
+        """
+        Writes an object; its version. `condition`: '' for where nothing is, or a version.
+        """
+
+    def remove(self, store: str, key: str, *, condition: str | None = None) -> None:
+        """
+        Removes an object, which in some stores stays as a version. `condition`: a version, for stores with the ability conditional_remove.
+        """
+
+    def remove_version(self, store: str, key: str, id: str) -> None:
+        """Removes one version, by the id of `list_versions`, for good."""
+
+    def abort_upload(self, store: str, key: str, id: str) -> None:
+        """
+        Removes what was sent of an upload, by the key and id of `list_uploads`.
+        """
+
+    def list(self, store: str, prefix: str = '', token: str = '', limit: int = 1000) -> tuple[list[tuple[str, int, str, int]], str]:
+        """
+        A page of (key, size, version, seconds since 1970), and the token of the next, '' on the last.
+        """
+
+def encode_part(part: str) -> str:
+    """A part of an object's key, as formats/key.md spells it."""
+
+def parse_key(key: str) -> dict[str, Any] | None:
+    """
+    The coordinate that an object's key spells, and its extension; None where a part of it is a hash. Raises where it is no key of ours.
+    """
+
 def parse_reference(text: str) -> dict[str, Any]:
     """The fields of a reference, as the core understood them."""
 

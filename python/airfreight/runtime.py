@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
     from typing import TypeGuard
 
-    from airfreight._core import Coordinate, Freight
+    from airfreight._core import Administration, Coordinate, Freight
 
 _T = TypeVar("_T")
 
@@ -358,9 +358,10 @@ def _settings_of(
     )
 
 
-def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
-    current = settings()
-    _core = _load()
+def _specs(
+    resolved: Mapping[tuple[str, str], connections.Resolved],
+) -> tuple[list[tuple[str, str, Mapping[str, str]]], float, float]:
+    """Name, URI and settings of each store; when credentials are to be renewed, and their end."""
     renew = ends = float("inf")
     stores: list[tuple[str, str, Mapping[str, str]]] = []
     for store in listed():
@@ -368,6 +369,32 @@ def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
         for found in credentials:
             renew, ends = min(renew, found.expires), min(ends, found.ends)
         stores.append((store.name, store.uri, its_settings))
+    return stores, renew, ends
+
+
+def administration() -> Administration:
+    """Returns the stores that are written to, as administrators' commands see them.
+
+    Each call opens them anew, with the credentials of that moment.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        ImportError: the native library can't be loaded here.
+    """
+    stores, _, _ = _specs({key: _resolved(key) for key in _connections()})
+    try:
+        made: Administration = _load().Administration(
+            [spec for spec in stores if spec[0]], timeout=settings().timeout
+        )
+    except InvalidError as error:
+        raise ConfigError(f"[airfreight] A setting of the store is wrong: {error}") from error
+    return made
+
+
+def _make(resolved: Mapping[tuple[str, str], connections.Resolved]) -> _Entry:
+    current = settings()
+    _core = _load()
+    stores, renew, ends = _specs(resolved)
     sealed = signing.seal(current)
     try:
         made = _core.Freight(

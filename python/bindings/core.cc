@@ -25,6 +25,7 @@
 #include <variant>
 #include <vector>
 
+#include "admin.h"
 #include "airfreight/freight.h"
 #include "airfreight/reference.h"
 #include "airfreight/store.h"
@@ -34,8 +35,8 @@
 #include "base/fork_local.h"
 #include "calls.h"
 #include "doctor.h"
+#include "opening.h"
 #include "py_keys.h"
-#include "py_store.h"
 #include "seal/seal.h"
 #include "streams.h"
 #include "values/parquet_footer.h"
@@ -112,9 +113,6 @@ std::shared_ptr<const Seal> MakeSeal(const std::string& keys, int64_t unsigned_u
 }
 
 Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
-
-using StoreSpec = std::tuple<std::string, std::string, StoreSettings>;
-using AliasPairs = std::vector<std::pair<std::string, std::string>>;
 
 class PyFreight {
  public:
@@ -282,13 +280,6 @@ class PyFreight {
     Error error;
   };
 
-  static std::vector<StoreSpec> WithTimeout(std::vector<StoreSpec> stores, double timeout) {
-    for (auto& [name, uri, settings] : stores) {
-      settings.try_emplace("retry_timeout", nb::cast<std::string>(nb::str(nb::float_(timeout))));
-    }
-    return stores;
-  }
-
   static Decision Defaults(const std::string& digest, uint64_t max_bytes) {
     Decision defaults;
     defaults.digest = MakeDigest(digest);
@@ -301,26 +292,12 @@ class PyFreight {
                                       const std::string& owner, const TransferOptions& transfer,
                                       const std::shared_ptr<const Seal>& seal) {
     auto opened = std::make_unique<Opened>();
-    std::vector<NamedStore> named;
-    for (const auto& [name, uri, settings] : stores) {
-      auto store = OpenAnyStore(uri, settings);
-      if (!store) {
-        opened->error = store.error();
-        return opened;
-      }
-      named.push_back({name, *std::move(store)});
-    }
-    if (named.empty()) {
-      opened->error = {.code = ErrorCode::kInvalid, .message = "no store given"};
+    auto named = OpenNamed(stores, aliases);
+    if (!named) {
+      opened->error = std::move(named).error();
       return opened;
     }
-    std::vector<Alias> places;
-    for (const auto& [from, to] : aliases) places.push_back({from, to});
-    if (Status set = SetAliases(places, &named); !set) {
-      opened->error = std::move(set).error();
-      return opened;
-    }
-    opened->freight = std::make_unique<Freight>(std::move(named), defaults, owner, transfer, seal);
+    opened->freight = std::make_unique<Freight>(*std::move(named), defaults, owner, transfer, seal);
     return opened;
   }
 
@@ -572,6 +549,7 @@ NB_MODULE(_core, module) {
       .def("list", &PyFreight::List, "prefix"_a = "",
            "(key, bytes) of everything in the first store under a key prefix.");
 
+  BindAdministration(module);
   module.def("parse_reference", &ReferenceFields, "text"_a,
              "The fields of a reference, as the core understood them.");
   module.def(

@@ -176,6 +176,8 @@ class PyStore final : public ObjectStore {
     capabilities_.conditional_put = nb::cast<bool>(store_.attr("conditional_put"));
     capabilities_.conditional_remove = nb::cast<bool>(store_.attr("conditional_remove"));
     capabilities_.parallel = nb::cast<bool>(store_.attr("parallel"));
+    capabilities_.versions = nb::cast<bool>(store_.attr("versions"));
+    capabilities_.uploads = nb::cast<bool>(store_.attr("uploads"));
     if (const nb::object most = store_.attr("max_put_bytes"); !most.is_none()) {
       capabilities_.max_put_bytes = nb::cast<uint64_t>(most);
     }
@@ -220,6 +222,35 @@ class PyStore final : public ObjectStore {
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override {
     return Place({}, DoList(prefix, token, limit, context));
+  }
+  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override {
+    if (!capabilities_.versions) return ObjectStore::ListVersions(prefix, token, limit, context);
+    return Place({}, DoListVersions(prefix, token, limit, context));
+  }
+  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                 const Context& context) override {
+    if (!capabilities_.versions) return ObjectStore::HeadVersion(key, id, context);
+    const auto head = [&]() -> Result<ObjectInfo> {
+      AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
+      return InPython(context, [&]() -> Result<ObjectInfo> {
+        return InfoOf(store_.attr("head_version")(key, id), key);
+      });
+    };
+    return Place(key, head());
+  }
+  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override {
+    if (!capabilities_.versions) return ObjectStore::RemoveVersion(key, id, context);
+    return Place(key, OfKey("remove_version", key, id, context));
+  }
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override {
+    if (!capabilities_.uploads) return ObjectStore::ListUploads(prefix, token, limit, context);
+    return Place({}, DoListUploads(prefix, token, limit, context));
+  }
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    if (!capabilities_.uploads) return ObjectStore::AbortUpload(key, id, context);
+    return Place(key, OfKey("abort_upload", key, id, context));
   }
 
  private:
@@ -330,6 +361,54 @@ class PyStore final : public ObjectStore {
       for (nb::handle item : answer[0]) {
         page.objects.push_back(InfoOf(item[1], nb::cast<std::string>(item[0])));
         page.objects.back().metadata.clear();
+      }
+      page.next_token = nb::cast<std::string>(answer[1]);
+      return page;
+    });
+  }
+
+  // A method that is given a key and an id. (An upload's key may be a folder, or nothing.)
+  Status OfKey(const char* method, std::string_view key, std::string_view id,
+               const Context& context) {
+    if (id.empty()) return Fail(ErrorCode::kInvalid, "what is to be removed has no id");
+    const std::string_view path = key.substr(0, key.size() - key.ends_with('/'));
+    if (!path.empty()) AIRFREIGHT_RETURN_IF_ERROR(CheckKey(path, prefix_));
+    return InPython(context, [&]() -> Status {
+      store_.attr(method)(key, id);
+      return {};
+    });
+  }
+
+  Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
+                                     const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+    return InPython(context, [&]() -> Result<VersionPage> {
+      const nb::object answer = store_.attr("list_versions")(prefix, token, limit);
+      VersionPage page;
+      for (nb::handle item : answer[0]) {
+        VersionInfo version;
+        version.object = InfoOf(item.attr("info"), nb::cast<std::string>(item.attr("key")));
+        version.object.metadata.clear();
+        version.id = nb::cast<std::string>(item.attr("id"));
+        version.latest = nb::cast<bool>(item.attr("latest"));
+        version.removal = nb::cast<bool>(item.attr("removal"));
+        page.versions.push_back(std::move(version));
+      }
+      page.next_token = nb::cast<std::string>(answer[1]);
+      return page;
+    });
+  }
+
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+    return InPython(context, [&]() -> Result<UploadPage> {
+      const nb::object answer = store_.attr("list_uploads")(prefix, token, limit);
+      UploadPage page;
+      for (nb::handle item : answer[0]) {
+        page.uploads.push_back({nb::cast<std::string>(item.attr("key")),
+                                nb::cast<std::string>(item.attr("id")),
+                                nb::cast<int64_t>(item.attr("started"))});
       }
       page.next_token = nb::cast<std::string>(answer[1]);
       return page;

@@ -164,4 +164,29 @@ Result<ListPage> RetryingStore::List(std::string_view prefix, std::string_view t
   return retrier_.Run(context, [&] { return inner_->List(prefix, token, limit, context); });
 }
 
+Result<VersionPage> RetryingStore::ListVersions(std::string_view prefix, std::string_view token,
+                                                int limit, const Context& context) {
+  return retrier_.Run(context, [&] { return inner_->ListVersions(prefix, token, limit, context); });
+}
+
+Result<ObjectInfo> RetryingStore::HeadVersion(std::string_view key, std::string_view id,
+                                              const Context& context) {
+  return retrier_.Run(context, [&] { return inner_->HeadVersion(key, id, context); });
+}
+
+Status RetryingStore::RemoveVersion(std::string_view key, std::string_view id,
+                                    const Context& context) {
+  return retrier_.Run(context, [&] { return inner_->RemoveVersion(key, id, context); });
+}
+
+Result<UploadPage> RetryingStore::ListUploads(std::string_view prefix, std::string_view token,
+                                              int limit, const Context& context) {
+  return retrier_.Run(context, [&] { return inner_->ListUploads(prefix, token, limit, context); });
+}
+
+Status RetryingStore::AbortUpload(std::string_view key, std::string_view id,
+                                  const Context& context) {
+  return retrier_.Run(context, [&] { return inner_->AbortUpload(key, id, context); });
+}
+
 }  // namespace airfreight

@@ -49,6 +49,24 @@ class ForwardingStore : public ObjectStore {
                         const Context& context) override {
     return inner_->List(prefix, token, limit, context);
   }
+  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override {
+    return inner_->ListVersions(prefix, token, limit, context);
+  }
+  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                 const Context& context) override {
+    return inner_->HeadVersion(key, id, context);
+  }
+  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override {
+    return inner_->RemoveVersion(key, id, context);
+  }
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override {
+    return inner_->ListUploads(prefix, token, limit, context);
+  }
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    return inner_->AbortUpload(key, id, context);
+  }
 
  protected:
   ObjectStore& inner() { return *inner_; }

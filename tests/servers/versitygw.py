@@ -45,6 +45,8 @@ class VersityGW(S3Server):
     #: Keep metadata in files of its own, which take any length. ext4 has 4 KiB for the attributes
     #: of a file, which the list of some hundred parts exceeds: completing them is an InternalError.
     sidecar = False
+    #: Keep every version of an object, and marks of removals, from the start.
+    versioned = False
 
     def _arguments(self, port: int, certificates: Certificates | None) -> Sequence[str]:
         storage = ["posix"]
@@ -52,6 +54,10 @@ class VersityGW(S3Server):
             sidecar = self._scratch / "sidecar"
             sidecar.mkdir(exist_ok=True)
             storage += ["--sidecar", str(sidecar)]
+        if self.versioned:
+            versions = self._scratch / "versions"
+            versions.mkdir(exist_ok=True)
+            storage += ["--versioning-dir", str(versions)]
         tls: list[str] = []
         if certificates is not None:
             tls = ["--cert", str(certificates.certificate), "--key", str(certificates.key)]
@@ -61,6 +67,16 @@ class VersityGW(S3Server):
             "--keep-alive", "--quiet", "--disable-strict-bucket-names",
             *tls, *storage, str(self.directory),
         ]  # fmt: skip
+
+    def _furnish(self) -> None:
+        super()._furnish()
+        if self.versioned:
+            text = b"<VersioningConfiguration><Status>Enabled</Status></VersioningConfiguration>"
+            answer = self.client.request(
+                "PUT", f"/{self.bucket}", query={"versioning": ""}, body=text
+            )
+            if answer.status != 200:
+                raise RuntimeError(f"could not set versioning: {answer.status} {answer.body!r}")
 
     def _variables(self) -> Mapping[str, str]:
         variables = {name: value for name, value in os.environ.items() if name[:4] != "VGW_"}

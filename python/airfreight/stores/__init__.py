@@ -47,6 +47,38 @@ class Info(NamedTuple):
     modified: int = 0
 
 
+class Version(NamedTuple):
+    """One version of an object, or the mark of its removal.
+
+    Attributes:
+        key: the object's.
+        id: what `remove_version` is given; not empty.
+        info: of the version; of a mark its time only.
+        latest: it is what `get` reads, or the mark by which it finds nothing.
+        removal: it is such a mark.
+    """
+
+    key: str
+    id: str
+    info: Info
+    latest: bool
+    removal: bool = False
+
+
+class Upload(NamedTuple):
+    """What was begun and neither completed nor given up.
+
+    Attributes:
+        key: the object's; where the store does not know it, a folder's, or "".
+        id: what `abort_upload` is given; not empty.
+        started: seconds since 1970; 0 when the store does not say.
+    """
+
+    key: str
+    id: str
+    started: int = 0
+
+
 class ObjectStore(abc.ABC):
     """A place for objects.
 
@@ -68,12 +100,17 @@ class ObjectStore(abc.ABC):
             is kept out unless a newer one writes between the look and the push.
         parallel: several requests at once move more than one does.
         max_put_bytes: the largest body of one `put`; None: any.
+        versions: the place may keep what was replaced or removed; `list_versions`, `head_version`
+            and `remove_version` are there. Without it an object is its only version.
+        uploads: `list_uploads` and `abort_upload` are there.
     """
 
     conditional_put: ClassVar[bool] = False
     conditional_remove: ClassVar[bool] = False
     parallel: ClassVar[bool] = False
     max_put_bytes: ClassVar[int | None] = None
+    versions: ClassVar[bool] = False
+    uploads: ClassVar[bool] = False
 
     def __init__(self, uri: str, settings: Mapping[str, str]) -> None:
         """Opens the store; makes no request.
@@ -131,6 +168,26 @@ class ObjectStore(abc.ABC):
     @abc.abstractmethod
     def remove(self, key: str, *, condition: str | None) -> None:
         """Removes an object, if there is one; `condition` as for `put`, without ""."""
+
+    def list_versions(self, prefix: str, after: str, limit: int) -> tuple[list[Version], str]:
+        """Returns a page of all versions by key, as `list` does; for administrators' commands."""
+        raise NotImplementedError
+
+    def head_version(self, key: str, version: str) -> Info:
+        """Returns the info of one version; FileNotFoundError for the mark of a removal."""
+        raise NotImplementedError
+
+    def remove_version(self, key: str, version: str) -> None:
+        """Removes one version for good, if there is one, and leaves the others."""
+        raise NotImplementedError
+
+    def list_uploads(self, prefix: str, after: str, limit: int) -> tuple[list[Upload], str]:
+        """Returns a page of what writers have begun and not ended."""
+        raise NotImplementedError
+
+    def abort_upload(self, key: str, upload: str) -> None:
+        """Removes what was sent of an upload, if there is one."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def list(self, prefix: str, after: str, limit: int) -> tuple[list[tuple[str, Info]], str]:

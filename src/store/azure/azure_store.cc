@@ -34,6 +34,8 @@ Capabilities AzureCapabilities() {
   capabilities.max_parts = kMaxBlocks;
   capabilities.max_object_bytes = kMaxObjectBytes;
   capabilities.encryption_key = true;
+  capabilities.versions = true;
+  capabilities.uploads = true;
   capabilities.parallel = true;
   // What Azure's own client for Python sends whole is 64 MiB
   // (learn.microsoft.com/azure/storage/blobs/storage-blobs-tune-upload-download-python).

@@ -26,6 +26,7 @@ std::string_view Method(Operation operation) {
     case Operation::kHead:
       return "HEAD";
     case Operation::kRemove:
+    case Operation::kRemoveVersion:
       return "DELETE";
   }
   return "GET";
@@ -176,6 +177,27 @@ AzureRequest BuildList(std::string_view prefix, std::string_view marker, int lim
       {"restype", "container"}, {"comp", "list"}, {"maxresults", std::to_string(limit)}};
   if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
   if (!marker.empty()) request.query.emplace_back("marker", marker);
+  return request;
+}
+
+AzureRequest BuildListAll(std::string_view prefix, std::string_view marker, int limit,
+                          std::string_view include) {
+  AzureRequest request = BuildList(prefix, marker, limit);
+  request.query.emplace_back("include", include);
+  return request;
+}
+
+AzureRequest BuildHeadVersion(std::string_view key, std::string_view parameter,
+                              std::string_view value) {
+  AzureRequest request = Begin(Operation::kHead, key);
+  request.query.emplace_back(parameter, value);
+  return request;
+}
+
+AzureRequest BuildRemoveVersion(std::string_view key, std::string_view parameter,
+                                std::string_view value) {
+  AzureRequest request = Begin(Operation::kRemoveVersion, key);
+  request.query.emplace_back(parameter, value);
   return request;
 }
 

@@ -34,7 +34,16 @@ inline constexpr uint64_t kMaxBlockBytes = uint64_t{4000} << 20;
 inline constexpr int kMaxBlocks = 50'000;
 inline constexpr uint64_t kMaxObjectBytes = kMaxBlocks * kMaxBlockBytes;
 
-enum class Operation { kPut, kGet, kHead, kRemove, kList, kPutBlock, kPutBlockList };
+enum class Operation {
+  kPut,
+  kGet,
+  kHead,
+  kRemove,
+  kList,
+  kPutBlock,
+  kPutBlockList,
+  kRemoveVersion,
+};
 
 /// What is asked, before it is known of whom.
 struct AzureRequest {
@@ -63,6 +72,14 @@ AzureRequest BuildGet(std::string_view key, const GetOptions& get);
 AzureRequest BuildHead(std::string_view key);
 AzureRequest BuildRemove(std::string_view key, const Condition& condition);
 AzureRequest BuildList(std::string_view prefix, std::string_view marker, int limit);
+/// \param include what is listed besides blobs: "snapshots,versions", "uncommittedblobs".
+AzureRequest BuildListAll(std::string_view prefix, std::string_view marker, int limit,
+                          std::string_view include);
+/// HEAD and DELETE of one version or snapshot; `parameter` is "versionid" or "snapshot".
+AzureRequest BuildHeadVersion(std::string_view key, std::string_view parameter,
+                              std::string_view value);
+AzureRequest BuildRemoveVersion(std::string_view key, std::string_view parameter,
+                                std::string_view value);
 AzureRequest BuildPutBlock(std::string_view key, std::string_view block_id, const Body& body,
                            const PutOptions& put, const Checksum& checksum,
                            const AzureOptions& options);

@@ -20,6 +20,7 @@
 #include "store/file/posix.h"
 #include "store/file/sidecar.h"
 #include "store/file/temporary_file.h"
+#include "store/file/uploads.h"
 
 namespace airfreight {
 namespace {
@@ -123,6 +124,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     capabilities.parts = true;
     // off_t's; a file system may take less, and says so (EFBIG).
     capabilities.max_object_bytes = static_cast<uint64_t>(INT64_MAX);
+    capabilities.uploads = true;
     return capabilities;
   }
 
@@ -151,6 +153,13 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override {
     return Here({}, DoList(prefix, token, limit, context));
+  }
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override {
+    return Here({}, DoListUploads(prefix, token, limit, context));
+  }
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    return Here(key, DoAbortUpload(key, id, context));
   }
 
  private:
@@ -366,6 +375,27 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto root, posix::OpenRoot(uri_.directory, false, false));
     if (!root) return ListPage();
     return ListFiles(root->get(), prefix, token, limit, context);
+  }
+
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) const {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto root, posix::OpenRoot(uri_.directory, false, false));
+    if (!root) return UploadPage();
+    return ListTemporaryFiles(root->get(), prefix, token, limit, context);
+  }
+
+  // `folder` as ListUploads gives it: with a slash at its end, or nothing.
+  Status DoAbortUpload(std::string_view folder, std::string_view id, const Context& context) const {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    if (folder.ends_with('/')) folder.remove_suffix(1);
+    if (!folder.empty()) AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(folder));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto root, posix::OpenRoot(uri_.directory, false, false));
+    if (!root) return {};
+    AIRFREIGHT_RETURN_IF_ERROR(RemoveTemporaryFile(root->get(), folder, id));
+    RemoveEmptyFolders(root->get(), folder);
+    return {};
   }
 
   tl::unexpected<Error> Missing() const {

@@ -82,27 +82,9 @@ class Lister {
 
   Result<std::vector<Entry>> Read(const std::string& folder) const {
     std::vector<Entry> found;
-    const std::string_view path =
-        std::string_view(folder).substr(0, folder.size() - !folder.empty());
-    AIRFREIGHT_ASSIGN_OR_RETURN(const auto directory, posix::OpenBelow(root_, path, false, false));
-    if (!directory) return found;
-    const int readable = openat(directory->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (readable < 0 && errno == ENOENT) return found;
-    if (readable < 0) return posix::FailErrno("listing " + Quoted(folder));
-    const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(readable));
-    if (entries == nullptr) {
-      const int number = errno;
-      close(readable);
-      return Fail(posix::ErrnoError(number, "listing " + Quoted(folder)));
-    }
-    errno = 0;
-    while (const dirent* entry = readdir(entries.get())) {
-      if (auto kept = Look(folder, directory->get(), entry->d_name)) {
-        found.push_back(std::move(*kept));
-      }
-      errno = 0;
-    }
-    if (errno != 0) return posix::FailErrno("listing " + Quoted(folder));
+    AIRFREIGHT_RETURN_IF_ERROR(ReadFolder(root_, folder, [&](int directory, const char* name) {
+      if (auto kept = Look(folder, directory, name)) found.push_back(std::move(*kept));
+    }));
     std::sort(found.begin(), found.end(),
               [](const Entry& a, const Entry& b) { return a.key < b.key; });
     return found;
@@ -111,7 +93,7 @@ class Lister {
   // The entry, if it is, or may hold, what is asked for.
   std::optional<Entry> Look(const std::string& folder, int directory, const char* name) const {
     const std::string_view text = name;
-    if (text == "." || text == ".." || text.starts_with(kReservedPrefix)) return std::nullopt;
+    if (text.starts_with(kReservedPrefix)) return std::nullopt;
     Entry entry;
     entry.key = folder + name;
     // The names alone tell most of them apart, without a system call for each.
@@ -140,6 +122,29 @@ Result<ListPage> ListFiles(int root, std::string_view prefix, std::string_view t
   Lister lister(root, prefix, token, limit, context);
   AIRFREIGHT_RETURN_IF_ERROR(lister.List({}));
   return lister.TakePage();
+}
+
+Status ReadFolder(int root, const std::string& folder,
+                  const std::function<void(int directory, const char* name)>& look) {
+  const std::string_view path = std::string_view(folder).substr(0, folder.size() - !folder.empty());
+  AIRFREIGHT_ASSIGN_OR_RETURN(const auto directory, posix::OpenBelow(root, path, false, false));
+  if (!directory) return {};
+  const int readable = openat(directory->get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (readable < 0 && errno == ENOENT) return {};
+  if (readable < 0) return posix::FailErrno("listing " + Quoted(folder));
+  const std::unique_ptr<DIR, CloseDirectory> entries(fdopendir(readable));
+  if (entries == nullptr) {
+    const int number = errno;
+    close(readable);
+    return Fail(posix::ErrnoError(number, "listing " + Quoted(folder)));
+  }
+  errno = 0;
+  while (const dirent* entry = readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") look(directory->get(), entry->d_name);
+    errno = 0;
+  }
+  return errno == 0 ? Status() : posix::FailErrno("listing " + Quoted(folder));
 }
 
 }  // namespace airfreight

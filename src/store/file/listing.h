@@ -3,6 +3,8 @@
 /// \file
 /// \brief The objects below a directory, in the order of their keys, page by page.
 
+#include <functional>
+#include <string>
 #include <string_view>
 
 #include "airfreight/store.h"
@@ -16,5 +18,10 @@ namespace airfreight {
 /// Cancelled and Timeout as `context` says.
 Result<ListPage> ListFiles(int root, std::string_view prefix, std::string_view token, int limit,
                            const Context& context);
+
+/// Calls `look(directory, name)` for each entry of the folder whose key is `folder` ("" or "a/b/"),
+/// but `.` and `..`, in no order. Nothing when it is not there.
+Status ReadFolder(int root, const std::string& folder,
+                  const std::function<void(int directory, const char* name)>& look);
 
 }  // namespace airfreight

@@ -26,11 +26,6 @@ constexpr int64_t kDeadAfterSeconds = int64_t{24} * 3600;
 // As often as a folder may vanish before it is called a fault; see OpenBelow.
 constexpr int kMaxRaces = 100;
 
-bool IsTemporaryName(std::string_view name) {
-  return name.starts_with(kReservedPrefix) && name.ends_with(kSuffix) &&
-         name.size() == kReservedPrefix.size() + 32 + kSuffix.size();
-}
-
 Result<long> RandomNanoseconds() {
   AIRFREIGHT_ASSIGN_OR_RETURN(const std::string hex, RandomHex128());
   uint32_t bits = 0;
@@ -109,6 +104,12 @@ Status TemporaryFile::LinkTo(const std::string& name) {
     return MoveTo(name);
   }
   return Fail(posix::ErrnoError(number, "moving the object to its name"));
+}
+
+bool IsTemporaryName(std::string_view name) {
+  return name.starts_with(kReservedPrefix) && name.ends_with(kSuffix) &&
+         name.size() == kReservedPrefix.size() + 32 + kSuffix.size() &&
+         name.find('/') == std::string_view::npos;
 }
 
 void SweepFolder(int folder, std::string_view name) {

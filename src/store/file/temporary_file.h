@@ -55,6 +55,9 @@ class TemporaryFile {
   std::string name_;  // Empty once it was moved.
 };
 
+/// Whether a file of that name is one.
+bool IsTemporaryName(std::string_view name);
+
 /// Deletes all sidecars of `name`, and temporary files more than a day old: their writers are dead.
 /// Called under the lock of `name`; best effort.
 void SweepFolder(int folder, std::string_view name);

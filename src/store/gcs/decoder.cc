@@ -127,7 +127,9 @@ bool IsOfBucket(const FailedAnswer& answer, const std::optional<ErrorDocument>& 
   if (answer.status != 404) return false;
   if (document && document->reason == "NoSuchBucket") return true;
   if (document && document->message.find("bucket does not exist") != std::string::npos) return true;
-  if (answer.operation == Operation::kList) return true;
+  if (answer.operation == Operation::kList || answer.operation == Operation::kListVersions) {
+    return true;
+  }
   // Other words to a write are about what it names: a key of Cloud KMS, say.
   return IsUpload(answer.operation) && (!document || document->message.empty() ||
                                         EqualsIgnoreCase(document->message, "Not Found"));

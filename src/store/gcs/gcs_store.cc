@@ -46,6 +46,8 @@ Capabilities GcsStore::capabilities() const {
   capabilities.max_parts = kMaxParts;
   capabilities.max_object_bytes = kMaxObjectBytes;
   capabilities.encryption_key = true;
+  capabilities.versions = true;
+  capabilities.uploads = true;
   capabilities.parallel = true;
   // Parts are objects, each of them written and paid for, and joining them is one request more.
   // gcloud sends files of up to 150 MiB whole

@@ -14,6 +14,7 @@
 #include "http/transport.h"
 #include "store/gcs/gcs_client.h"
 #include "store/gcs/options.h"
+#include "store/gcs/versions.h"
 #include "store/uri.h"
 
 namespace airfreight {
@@ -50,6 +51,14 @@ class GcsStore final : public ObjectStore {
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override;
+  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override;
+  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                 const Context& context) override;
+  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override;
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
@@ -59,6 +68,19 @@ class GcsStore final : public ObjectStore {
   Result<ObjectInfo> DoHead(std::string_view key, const Context& context);
   Status DoRemove(std::string_view key, const Condition& condition, const Context& context);
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
+                          const Context& context);
+  Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
+                                     const Context& context);
+  Result<ObjectInfo> DoHeadVersion(std::string_view key, std::string_view id,
+                                   const Context& context);
+  Status DoRemoveVersion(std::string_view key, std::string_view id, const Context& context);
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context);
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context);
+  /// Of the parts whose names, behind the folder's, begin with `prefix`.
+  Result<PartPage> ListParts(std::string_view prefix, std::string_view token, int limit,
+                             const Context& context);
+  Status RemoveGeneration(std::string_view full_key, std::string_view generation,
                           const Context& context);
 
   const std::shared_ptr<GcsClient> client_;

@@ -22,6 +22,14 @@ namespace {
 // Requests at once where there is one for each part, or for each 32 of them.
 constexpr int kAtOnce = 8;
 
+// Of a part and of a group of them.
+PutOptions PartOptions(std::string_view object_key, const PutOptions& options) {
+  PutOptions part;
+  part.encryption_key = options.encryption_key;
+  part.metadata = PartMetadata(object_key);
+  return part;
+}
+
 /// See PartUpload. The mutex guards the names of what was sent; the rest belongs to the one thread
 /// that completes or aborts, but for each group, which is made by one thread.
 class GcsUpload final : public PartUpload {
@@ -32,6 +40,7 @@ class GcsUpload final : public PartUpload {
         root_(client_->uri().Root()),
         key_(key),
         options_(std::move(options)),
+        part_options_(PartOptions(key, options_)),
         id_(id),
         prefix_(client_->uri().FullKey(fmt::format("{}{}-", kPartsFolder, id))) {}
 
@@ -76,7 +85,7 @@ class GcsUpload final : public PartUpload {
     AIRFREIGHT_ASSIGN_OR_RETURN(
         const ObjectResource part,
         client_->ExecuteForResource(BuildPutPart(client_->uri().bucket, part_key, body, crc32c, id_,
-                                                 options_, client_->options()),
+                                                 part_options_, client_->options()),
                                     part_key, context));
     if (part.info.size != body.size() || (part.crc32c && *part.crc32c != crc32c)) {
       return Fail(ErrorCode::kInternal, "the store confirmed other bytes than the part has");
@@ -138,10 +147,8 @@ class GcsUpload final : public PartUpload {
       const std::lock_guard lock(mutex_);
       sent_.insert(group.key);
     }
-    PutOptions plain;
-    plain.encryption_key = options_.encryption_key;
-    AIRFREIGHT_ASSIGN_OR_RETURN(const ObjectInfo info,
-                                Compose(group.key, components, plain, Condition::None(), context));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const ObjectInfo info, Compose(group.key, components, part_options_,
+                                                               Condition::None(), context));
     group.generation = info.version;
     return group;
   }
@@ -179,7 +186,7 @@ class GcsUpload final : public PartUpload {
     if (!there && there.error().retryable) return Fail(there.error());
     const bool own = there && there->info.size == size && there->crc32c == crc32c &&
                      there->info.metadata == put.metadata &&
-                     (!put.metadata.empty() || full_key.starts_with(prefix_));
+                     (!options_.metadata.empty() || full_key.starts_with(prefix_));
     if (!own) return Fail(std::move(error));
     return there->info;
   }
@@ -224,6 +231,7 @@ class GcsUpload final : public PartUpload {
   const std::string root_;
   const std::string key_;
   const PutOptions options_;
+  const PutOptions part_options_;
   const std::string id_;
   // Of its objects' names in the bucket. Not a folder of its own: in buckets with a hierarchical
   // namespace an empty one would stay, which no lifecycle rule removes

@@ -124,10 +124,12 @@ GcsRequest BuildPut(std::string_view bucket, std::string_view key, const Body& b
 GcsRequest BuildPutPart(std::string_view bucket, std::string_view key, const Body& body,
                         uint32_t crc32c, std::string_view boundary, const PutOptions& put,
                         const GcsOptions& options) {
-  PutOptions plain;
-  plain.encryption_key = put.encryption_key;
-  return Upload(Operation::kPutPart, bucket, key, body, Description(plain, crc32c), plain, boundary,
+  return Upload(Operation::kPutPart, bucket, key, body, Description(put, crc32c), put, boundary,
                 options);
+}
+
+Metadata PartMetadata(std::string_view object_key) {
+  return {{kPartOf, PercentEncode(object_key, kUriPath)}};
 }
 
 GcsRequest BuildGet(std::string_view bucket, std::string_view key, const GetOptions& get,
@@ -176,6 +178,37 @@ GcsRequest BuildList(std::string_view bucket, std::string_view prefix, std::stri
   AddQuery(request, "fields", "nextPageToken,items(name,size,generation,updated)");
   if (!prefix.empty()) AddQuery(request, "prefix", prefix);
   if (!token.empty()) AddQuery(request, "pageToken", token);
+  return request;
+}
+
+// cloud.google.com/storage/docs/json_api/v1/objects/list
+GcsRequest BuildListVersions(std::string_view bucket, std::string_view prefix,
+                             std::string_view token, int limit, bool metadata,
+                             const GcsOptions& options) {
+  GcsRequest request = Begin(Operation::kListVersions, "GET",
+                             fmt::format("/storage/v1/b/{}/o", Encoded(bucket)), options);
+  AddQuery(request, "versions", "true");
+  AddQuery(request, "maxResults", std::to_string(limit));
+  AddQuery(request, "fields",
+           fmt::format("nextPageToken,items(name,size,generation,updated,timeDeleted{})",
+                       metadata ? ",timeCreated,metadata" : ""));
+  if (!prefix.empty()) AddQuery(request, "prefix", prefix);
+  if (!token.empty()) AddQuery(request, "pageToken", token);
+  return request;
+}
+
+GcsRequest BuildHeadVersion(std::string_view bucket, std::string_view key,
+                            std::string_view generation, const GcsOptions& options) {
+  GcsRequest request = BuildHead(bucket, key, options);
+  AddQuery(request, "generation", generation);
+  return request;
+}
+
+// cloud.google.com/storage/docs/json_api/v1/objects/delete
+GcsRequest BuildRemoveVersion(std::string_view bucket, std::string_view key,
+                              std::string_view generation, const GcsOptions& options) {
+  GcsRequest request = Begin(Operation::kRemoveVersion, "DELETE", ObjectPath(bucket, key), options);
+  AddQuery(request, "generation", generation);
   return request;
 }
 

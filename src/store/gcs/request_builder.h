@@ -35,8 +35,21 @@ inline constexpr int kMaxParts = static_cast<int>(kMaxComposed * kMaxComposed);
 /// coordinate has such a name: `~` is not among the bytes that a part of a key may have
 /// (`formats/key.md`).
 inline constexpr std::string_view kPartsFolder = "~parts/";
+/// In a part's metadata: the key of the object that it belongs to, percent-encoded.
+inline constexpr char kPartOf[] = "airfreight-key";
 
-enum class Operation { kPut, kGet, kHead, kRemove, kList, kPutPart, kCompose, kRemovePart };
+enum class Operation {
+  kPut,
+  kGet,
+  kHead,
+  kRemove,
+  kList,
+  kPutPart,
+  kCompose,
+  kRemovePart,
+  kListVersions,
+  kRemoveVersion,
+};
 
 /// What is asked, before it is known of whom. Owns what its body's segments are views of, but for
 /// the caller's own bytes.
@@ -63,7 +76,11 @@ std::string Crc32cText(uint32_t crc32c);
 GcsRequest BuildPut(std::string_view bucket, std::string_view key, const Body& body,
                     const PutOptions& put, uint32_t crc32c, std::string_view boundary,
                     const GcsOptions& options);
-/// A part of an upload, as an object of its own: without metadata, in place of an earlier try.
+/// The metadata of what becomes a part of `object_key`: so that those who clear away what was left
+/// know whose it was.
+Metadata PartMetadata(std::string_view object_key);
+/// A part of an upload, as an object of its own, in place of an earlier try. `put` has its key and
+/// its metadata.
 GcsRequest BuildPutPart(std::string_view bucket, std::string_view key, const Body& body,
                         uint32_t crc32c, std::string_view boundary, const PutOptions& put,
                         const GcsOptions& options);
@@ -77,6 +94,18 @@ GcsRequest BuildRemovePart(std::string_view bucket, std::string_view key,
                            const GcsOptions& options);
 GcsRequest BuildList(std::string_view bucket, std::string_view prefix, std::string_view token,
                      int limit, const GcsOptions& options);
+
+/// \name Administration
+/// With noncurrent generations; with metadata where that is asked for.
+/// @{
+GcsRequest BuildListVersions(std::string_view bucket, std::string_view prefix,
+                             std::string_view token, int limit, bool metadata,
+                             const GcsOptions& options);
+GcsRequest BuildHeadVersion(std::string_view bucket, std::string_view key,
+                            std::string_view generation, const GcsOptions& options);
+GcsRequest BuildRemoveVersion(std::string_view bucket, std::string_view key,
+                              std::string_view generation, const GcsOptions& options);
+/// @}
 
 /// What Compose joins.
 struct Component {

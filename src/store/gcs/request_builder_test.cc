@@ -95,12 +95,12 @@ TEST(BuildPutTest, AnObjectsOwnKeyGoesBeforeThatOfTheSettings) {
   }
 }
 
-TEST(BuildPutPartTest, APartHasNoMetadataAndNoCondition) {
+TEST(BuildPutPartTest, APartSaysWhoseItIsAndHasNoCondition) {
   PutOptions put;
-  put.metadata = {{"af-write", "7f"}};
+  put.metadata = PartMetadata("d/a b");
   put.condition = Condition::Absent();
   const GcsRequest request = BuildPutPart("b", "x/~parts/1", Body("p"), 1, "B", put, {});
-  EXPECT_THAT(BodyOf(request), Not(HasSubstr("af-write")));
+  EXPECT_THAT(BodyOf(request), HasSubstr(R"("metadata":{"airfreight-key":"d/a%20b"})"));
   EXPECT_THAT(BodyOf(request), HasSubstr("\"crc32c\":\"AAAAAQ==\""));
   EXPECT_FALSE(request.conditional);
 }

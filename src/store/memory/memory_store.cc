@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <string>
@@ -12,7 +13,9 @@
 
 #include "base/crc32c.h"
 #include "base/fork_local.h"
+#include "base/random.h"
 #include "store/checks.h"
+#include "store/marker.h"
 
 namespace airfreight {
 namespace {
@@ -29,11 +32,25 @@ struct Object {
   int64_t modified_unix = 0;
 };
 
+struct Part {
+  UploadedPart told;
+  Buffer bytes;
+};
+
+// The parts of an upload, until it ends.
+struct Pending {
+  std::mutex mutex;
+  std::map<int, Part> parts;
+  int64_t started_unix = 0;
+  bool ended = false;
+};
+
 // What one name holds. An Object is immutable once it is in the map, so that readers copy from it
 // without the lock, and a replaced one lives until its last reader is done.
 struct Space {
   std::mutex mutex;
   std::map<std::string, std::shared_ptr<const Object>, std::less<>> objects;
+  std::map<Marker, std::shared_ptr<Pending>> uploads;  // By full key and id.
   uint64_t writes = 0;
 };
 
@@ -106,15 +123,38 @@ Status Publish(const std::string& name, const std::string& full_key,
   return {};
 }
 
+// Makes an end of an upload; whoever has it finds it ended.
+void EndUpload(const std::string& name, const Marker& place) {
+  std::shared_ptr<Pending> pending;
+  {
+    const auto space = FindSpace(name);
+    const std::lock_guard lock(space->mutex);
+    const auto found = space->uploads.find(place);
+    if (found == space->uploads.end()) return;
+    pending = std::move(found->second);
+    space->uploads.erase(found);
+  }
+  const std::lock_guard lock(pending->mutex);
+  pending->ended = true;
+  pending->parts.clear();
+}
+
 // Parts in memory. As strict as a server is, since it is what the callers of uploads are tested on.
 class MemoryUpload final : public PartUpload {
  public:
-  MemoryUpload(const StoreUri& uri, std::string root, std::string_view key, PutOptions options)
+  MemoryUpload(const StoreUri& uri, std::string root, std::string_view key, std::string id,
+               PutOptions options)
       : space_(uri.bucket),
         root_(std::move(root)),
         key_(key),
-        full_key_(uri.FullKey(key)),
-        options_(std::move(options)) {}
+        place_{uri.FullKey(key), std::move(id)},
+        options_(std::move(options)),
+        pending_(std::make_shared<Pending>()) {
+    pending_->started_unix = std::time(nullptr);
+    const auto space = FindSpace(space_);
+    const std::lock_guard lock(space->mutex);
+    space->uploads[place_] = pending_;
+  }
 
   Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
                                const Context& context) override {
@@ -125,18 +165,11 @@ class MemoryUpload final : public PartUpload {
     return Place(DoComplete(parts, condition, context));
   }
   Status Abort(const Context& /*context*/) override {
-    const std::lock_guard lock(mutex_);
-    ended_ = true;
-    parts_.clear();
+    EndUpload(space_, place_);
     return {};
   }
 
  private:
-  struct Part {
-    UploadedPart told;
-    Buffer bytes;
-  };
-
   template <typename T>
   Result<T> Place(Result<T> result) const {
     if (!result) return Fail(Located(std::move(result).error(), root_, key_));
@@ -157,49 +190,53 @@ class MemoryUpload final : public PartUpload {
     if (Crc32c(part.bytes.view()) != crc32c) {
       return Fail(ErrorCode::kCorrupt, "the part is not what its checksum says");
     }
-    const std::lock_guard lock(mutex_);
-    if (ended_) return Ended();
+    const std::lock_guard lock(pending_->mutex);
+    if (pending_->ended) return Ended();
     part.told = {number, offset, body.size(), crc32c, fmt::format("{}-{}", number, ++writes_)};
     UploadedPart told = part.told;
-    parts_.insert_or_assign(number, std::move(part));
+    pending_->parts.insert_or_assign(number, std::move(part));
     return told;
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
                                 const Context& context) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
-    const std::lock_guard lock(mutex_);
-    if (ended_) return Ended();
+    auto object = std::make_shared<Object>();
+    {
+      const std::lock_guard lock(pending_->mutex);
+      AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Joined(parts, context));
+    }
+    object->metadata = options_.metadata;
+    object->modified_unix = std::time(nullptr);
+    AIRFREIGHT_RETURN_IF_ERROR(Publish(space_, place_.key, object, condition));
+    EndUpload(space_, place_);
+    return Describe(key_, *object);
+  }
+
+  // With the lock.
+  Result<Buffer> Joined(const std::vector<UploadedPart>& parts, const Context& context) const {
+    if (pending_->ended) return Ended();
     Body whole;
     int number = 0;
     for (const UploadedPart& part : parts) {
-      const auto found = parts_.find(part.number);
-      if (part.number != ++number || found == parts_.end() || found->second.told.tag != part.tag ||
-          part.offset != whole.size()) {
+      const auto found = pending_->parts.find(part.number);
+      if (part.number != ++number || found == pending_->parts.end() ||
+          found->second.told.tag != part.tag || part.offset != whole.size()) {
         return Fail(ErrorCode::kInvalid,
                     fmt::format("part {} is not what follows the ones before it", part.number));
       }
       whole.Append(found->second.bytes.view());
     }
-    auto object = std::make_shared<Object>();
-    AIRFREIGHT_ASSIGN_OR_RETURN(object->bytes, Copied(whole, context));
-    object->metadata = options_.metadata;
-    object->modified_unix = std::time(nullptr);
-    AIRFREIGHT_RETURN_IF_ERROR(Publish(space_, full_key_, object, condition));
-    ended_ = true;
-    parts_.clear();
-    return Describe(key_, *object);
+    return Copied(whole, context);
   }
 
   const std::string space_;
   const std::string root_;
   const std::string key_;
-  const std::string full_key_;
+  const Marker place_;
   const PutOptions options_;
-  std::mutex mutex_;
-  std::map<int, Part> parts_;
-  uint64_t writes_ = 0;
-  bool ended_ = false;
+  const std::shared_ptr<Pending> pending_;
+  uint64_t writes_ = 0;  // With the lock of what is pending.
 };
 
 class MemoryStore final : public ObjectStore {
@@ -211,6 +248,7 @@ class MemoryStore final : public ObjectStore {
   Capabilities capabilities() const override {
     Capabilities capabilities;
     capabilities.parts = true;
+    capabilities.uploads = true;
     return capabilities;
   }
 
@@ -242,6 +280,19 @@ class MemoryStore final : public ObjectStore {
                         const Context& context) override {
     return Place({}, DoList(prefix, token, limit, context));
   }
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override {
+    return Place({}, DoListUploads(prefix, token, limit, context));
+  }
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    const auto abort = [&]() -> Status {
+      AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+      AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
+      EndUpload(uri_.bucket, {uri_.FullKey(key), std::string(id)});
+      return {};
+    };
+    return Place(key, abort());
+  }
 
  private:
   template <typename T>
@@ -268,7 +319,8 @@ class MemoryStore final : public ObjectStore {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
-    return std::make_unique<MemoryUpload>(uri_, root_, key, options);
+    AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, RandomHex128());
+    return std::make_unique<MemoryUpload>(uri_, root_, key, std::move(id), options);
   }
 
   // The object, and the part of it that is asked for.
@@ -341,6 +393,28 @@ class MemoryStore final : public ObjectStore {
       }
       page.objects.push_back(Describe(std::string_view(next->first).substr(strip), *next->second));
       page.objects.back().metadata.clear();
+    }
+    return page;
+  }
+
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const Marker after, ParseMarker(token));
+    const std::string full_prefix = uri_.FullKey(prefix);
+    const size_t strip = full_prefix.size() - prefix.size();
+    const auto space = FindSpace(uri_.bucket);
+    const std::lock_guard lock(space->mutex);
+    auto next = space->uploads.upper_bound(std::max(after, Marker{full_prefix, {}}));
+    UploadPage page;
+    for (; next != space->uploads.end() && next->first.key.starts_with(full_prefix); ++next) {
+      if (page.uploads.size() == static_cast<size_t>(limit)) {
+        page.next_token = PrintMarker(std::prev(next)->first);
+        break;
+      }
+      page.uploads.push_back(
+          {next->first.key.substr(strip), next->first.id, next->second->started_unix});
     }
     return page;
   }

@@ -33,6 +33,8 @@ bool IsHex(std::string_view text) {
                      [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
 }
 
+bool IsGeneration(std::string_view text) { return text.size() == kGenerationDigits && IsHex(text); }
+
 std::string_view TakeUntil(std::string_view& text, char end) {
   const size_t at = std::min(text.find(end), text.size());
   const std::string_view taken = text.substr(0, at);
@@ -110,10 +112,9 @@ std::optional<ObjectHead> ParseHeadLine(std::string_view text) {
   const auto head_bytes = Whole<int64_t>(length);
   const auto size = Whole<int64_t>(TakeUntil(line, ' '));
   const auto modified = Whole<int64_t>(line);
-  if (head.generation.size() != kGenerationDigits || !IsHex(head.generation) ||
-      length.size() != kLengthDigits || !head_bytes || !size || !modified ||
-      static_cast<uint64_t>(*size) > kMaxSize || static_cast<size_t>(*head_bytes) <= end ||
-      static_cast<size_t>(*head_bytes) > kMaxHeadBytes) {
+  if (!IsGeneration(head.generation) || length.size() != kLengthDigits || !head_bytes || !size ||
+      !modified || static_cast<uint64_t>(*size) > kMaxSize ||
+      static_cast<size_t>(*head_bytes) <= end || static_cast<size_t>(*head_bytes) > kMaxHeadBytes) {
     return std::nullopt;
   }
   head.head_bytes = static_cast<size_t>(*head_bytes);
@@ -164,6 +165,22 @@ std::string ChunkKey(std::string_view full_key, std::string_view generation, uin
 }
 
 bool IsChunkKey(std::string_view full_key) { return full_key.find("//") != std::string_view::npos; }
+
+std::optional<ChunkOwner> ParseChunkKey(std::string_view chunk_key) {
+  const size_t between = chunk_key.find("//");
+  if (between == std::string_view::npos || between == 0) return std::nullopt;
+  const std::string_view rest = chunk_key.substr(between + 2);
+  const size_t slash = rest.find('/');
+  if (slash == std::string_view::npos) return std::nullopt;
+  ChunkOwner owner{std::string(chunk_key.substr(0, between)), std::string(rest.substr(0, slash))};
+  const auto number = Whole<int64_t>(rest.substr(slash + 1));
+  // Spelt as ChunkKey spells it.
+  if (!number || !IsGeneration(owner.generation) ||
+      ChunkKey(owner.full_key, owner.generation, static_cast<uint64_t>(*number)) != chunk_key) {
+    return std::nullopt;
+  }
+  return owner;
+}
 
 void AppendChunk(std::vector<ChunkRun>& runs, uint64_t bytes) {
   if (!runs.empty() && runs.back().bytes == bytes) {

@@ -69,6 +69,12 @@ std::optional<ObjectHead> ParseHead(std::string_view text);
 /// The key of a chunk, from 1. No object key holds "//", so that none is a chunk's.
 std::string ChunkKey(std::string_view full_key, std::string_view generation, uint64_t number);
 bool IsChunkKey(std::string_view full_key);
+/// Whose chunk it is. Nothing for the key of none.
+struct ChunkOwner {
+  std::string full_key;
+  std::string generation;
+};
+std::optional<ChunkOwner> ParseChunkKey(std::string_view chunk_key);
 
 /// Sizes one after the other, as runs.
 void AppendChunk(std::vector<ChunkRun>& runs, uint64_t bytes);

@@ -90,5 +90,20 @@ TEST(RedisLayoutTest, PatternMatchesItsTextAlone) {
   EXPECT_EQ(EscapeGlob(R"(a*b?[c-d]^\e)"), R"(a\*b\?\[c\-d\]\^\\e)");
 }
 
+TEST(RedisLayoutTest, AChunksKeyTellsWhoseItIs) {
+  const std::string generation(32, '7');
+  const auto owner = ParseChunkKey(ChunkKey("xcom/d/k", generation, 12));
+  ASSERT_TRUE(owner);
+  EXPECT_EQ(owner->full_key, "xcom/d/k");
+  EXPECT_EQ(owner->generation, generation);
+  for (const std::string& other :
+       {std::string("xcom/d/k"), "xcom/d/k//" + generation, "xcom/d/k//" + generation + "/",
+        "xcom/d/k//" + generation + "/012", "xcom/d/k//" + generation + "/x",
+        "//" + generation + "/1", std::string("xcom/d/k//777/1"),
+        "xcom/d/k//" + generation + "/1/2"}) {
+    EXPECT_FALSE(ParseChunkKey(other)) << other;
+  }
+}
+
 }  // namespace
 }  // namespace airfreight::redis

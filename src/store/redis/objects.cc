@@ -124,6 +124,14 @@ Result<Executed> Execute(Session& session, const Request& request, size_t chunks
   return Executed::kYes;
 }
 
+tl::unexpected<Error> AlwaysDisturbed() {
+  Error error;
+  error.code = ErrorCode::kUnavailable;
+  error.message = fmt::format("another writer was first {} times", kMaxRounds);
+  error.retryable = true;
+  return Fail(std::move(error));
+}
+
 Status ApplyOnce(Session& session, const Change& change) {
   for (int round = 0; round < kMaxRounds; ++round) {
     Request look;
@@ -166,11 +174,7 @@ Status ApplyOnce(Session& session, const Change& change) {
                                 Execute(session, Transaction(change, old), change.chunks.size()));
     if (executed == Executed::kYes) return {};
   }
-  Error error;
-  error.code = ErrorCode::kUnavailable;
-  error.message = fmt::format("another writer was first {} times", kMaxRounds);
-  error.retryable = true;
-  return Fail(std::move(error));
+  return AlwaysDisturbed();
 }
 
 // The part of one chunk that is asked for.
@@ -469,6 +473,31 @@ Status Objects::Discard(const std::vector<std::string>& chunks, const Context& c
       AIRFREIGHT_RETURN_IF_ERROR(session.Expect().map([](const Reply&) {}));
     }
     return {};
+  });
+}
+
+Status Objects::DiscardUnnamed(const std::string& full_key, std::string_view generation,
+                               const std::vector<std::string>& chunks, const Context& context) {
+  if (chunks.empty()) return {};
+  return client_.Run(context, [&](Session& session) -> Status {
+    for (int round = 0; round < kMaxRounds; ++round) {
+      Request look;
+      look.Command({"WATCH", full_key});
+      GetRange(look, full_key, kHeadLineProbe);
+      session.SetWatching(true);
+      AIRFREIGHT_RETURN_IF_ERROR(session.Send(look));
+      AIRFREIGHT_RETURN_IF_ERROR(session.Expect().map([](const Reply&) {}));
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reply text, session.Expect());
+      const auto head = ParseHeadLine(text.text);
+      if (head && head->generation == generation) return Unwatch(session);
+      Request transaction;
+      transaction.Command({"MULTI"});
+      AddUnlink(transaction, chunks);
+      transaction.Command({"EXEC"});
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Executed executed, Execute(session, transaction, 0));
+      if (executed == Executed::kYes) return {};
+    }
+    return AlwaysDisturbed();
   });
 }
 

@@ -49,6 +49,7 @@ class Objects {
 
   const StoreUri& uri() const { return uri_; }
   RedisClient& client() { return client_; }
+  int64_t Now() const { return clock_(); }
 
   /// A head for a new object, of a generation of its own.
   Result<ObjectHead> NewHead(const PutOptions& options, uint64_t size) const;
@@ -64,6 +65,9 @@ class Objects {
                     const Context& context);
   /// Removes chunks that no head names.
   Status Discard(const std::vector<std::string>& chunks, const Context& context);
+  /// Removes chunks of a generation unless the head at their key names it, in one transaction.
+  Status DiscardUnnamed(const std::string& full_key, std::string_view generation,
+                        const std::vector<std::string>& chunks, const Context& context);
   /// Before chunks are sent: whether the change's condition holds, and whether a value of `size`
   /// bytes can fit, as far as the server tells. One round trip.
   Status CheckBefore(const Change& change, uint64_t size, const Context& context);

@@ -11,13 +11,13 @@
 #include "store/gather_sink.h"
 #include "store/redis/errors.h"
 #include "store/redis/redis_upload.h"
+#include "store/redis/scan.h"
+#include "store/redis/uploads.h"
 
 namespace airfreight {
 namespace redis {
 namespace {
 
-// Keys that the server looks at in one step of a SCAN: well below a millisecond of its time.
-constexpr std::string_view kScanCount = "1000";
 // Cleaning up must not hold back a task that was told to stop.
 constexpr std::chrono::seconds kDiscardTime{2};
 
@@ -40,30 +40,6 @@ std::vector<Body> Cut(const Body& body, uint64_t bytes) {
   return pieces;
 }
 
-// All keys that begin with `prefix`, without those of chunks, in order and each once.
-Result<std::vector<std::string>> Scan(Session& session, const std::string& prefix) {
-  const std::string pattern = EscapeGlob(prefix) + "*";
-  std::vector<std::string> keys;
-  std::string cursor = "0";
-  do {
-    Request request;
-    request.Command({"SCAN", cursor, "MATCH", pattern, "COUNT", kScanCount});
-    AIRFREIGHT_RETURN_IF_ERROR(session.Send(request));
-    AIRFREIGHT_ASSIGN_OR_RETURN(Reply reply, session.Expect());
-    if (reply.elements.size() != 2) return Unexpected("SCAN");
-    cursor = std::move(reply.elements[0].text);
-    for (Reply& key : reply.elements[1].elements) {
-      if (key.text.starts_with(prefix) && !IsChunkKey(key.text)) {
-        keys.push_back(std::move(key.text));
-      }
-    }
-  } while (cursor != "0");
-  // SCAN may give a key more than once (redis.io/docs/latest/commands/scan).
-  std::sort(keys.begin(), keys.end());
-  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-  return keys;
-}
-
 }  // namespace
 
 RedisStore::RedisStore(StoreUri uri, RedisOptions options, Environment environment, Clock clock)
@@ -80,6 +56,7 @@ Capabilities RedisStore::capabilities() const {
   capabilities.max_object_bytes = kMaxChunkBytes * kMaxChunks;
   // One thread of the server carries out all commands: a second connection waits for the first.
   capabilities.parallel = false;
+  capabilities.uploads = true;
   return capabilities;
 }
 
@@ -148,7 +125,7 @@ Result<ListPage> RedisStore::DoList(std::string_view prefix, std::string_view to
   const std::string full_prefix = objects_->uri().FullKey(prefix);
   const size_t strip = full_prefix.size() - prefix.size();
   return objects_->client().Run(context, [&](Session& session) -> Result<ListPage> {
-    AIRFREIGHT_ASSIGN_OR_RETURN(const auto keys, Scan(session, full_prefix));
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto keys, ScanKeys(session, full_prefix, Scanned::kObjects));
     ListPage page;
     auto next = token.empty()
                     ? keys.begin()
@@ -232,6 +209,19 @@ Result<ListPage> RedisStore::List(std::string_view prefix, std::string_view toke
                                   const Context& context) {
   return DoList(prefix, token, limit, context).map_error([&](Error error) {
     return Located(std::move(error), root_, {});
+  });
+}
+
+Result<UploadPage> RedisStore::ListUploads(std::string_view prefix, std::string_view token,
+                                           int limit, const Context& context) {
+  return redis::ListUploads(*objects_, prefix, token, limit, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, {});
+  });
+}
+
+Status RedisStore::AbortUpload(std::string_view key, std::string_view id, const Context& context) {
+  return redis::AbortUpload(*objects_, key, id, context).map_error([&](Error error) {
+    return Located(std::move(error), root_, key);
   });
 }
 

@@ -46,6 +46,9 @@ class RedisStore final : public ObjectStore {
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override;
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override;
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,

@@ -136,6 +136,12 @@ std::string_view ActionAdvice(Operation operation) {
       return "it takes s3:AbortMultipartUpload on this key";
     case Operation::kList:
       return "it takes s3:ListBucket on the bucket, for this prefix";
+    case Operation::kListVersions:
+      return "it takes s3:ListBucketVersions on the bucket, for this prefix";
+    case Operation::kRemoveVersion:
+      return "it takes s3:DeleteObjectVersion on this key";
+    case Operation::kListUploads:
+      return "it takes s3:ListBucketMultipartUploads on the bucket";
     case Operation::kAskBucket:
       return "";
   }

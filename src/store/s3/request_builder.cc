@@ -21,11 +21,14 @@ std::string_view Method(Operation operation) {
     case Operation::kGet:
     case Operation::kAskBucket:
     case Operation::kList:
+    case Operation::kListVersions:
+    case Operation::kListUploads:
       return "GET";
     case Operation::kHead:
       return "HEAD";
     case Operation::kRemove:
     case Operation::kAbortUpload:
+    case Operation::kRemoveVersion:
       return "DELETE";
     case Operation::kCreateUpload:
     case Operation::kCompleteUpload:
@@ -131,6 +134,8 @@ Capabilities CapabilitiesOf(const S3Options& options) {
   capabilities.max_parts = kMaxParts;
   capabilities.max_object_bytes = kMaxObjectBytes;
   capabilities.encryption_key = true;
+  capabilities.versions = true;
+  capabilities.uploads = true;
   capabilities.parallel = true;
   return capabilities;
 }
@@ -241,6 +246,42 @@ S3Request BuildList(std::string_view prefix, std::string_view token, int limit,
                    {"max-keys", std::to_string(limit)}};
   if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
   if (!token.empty()) request.query.emplace_back("continuation-token", token);
+  return request;
+}
+
+// docs.aws.amazon.com/AmazonS3/latest/API/API_ListObjectVersions.html
+S3Request BuildListVersions(std::string_view prefix, std::string_view key, std::string_view id,
+                            int limit, const S3Options& options) {
+  S3Request request = Begin(Operation::kListVersions, "", options);
+  request.query = {{"versions", ""}, {"encoding-type", "url"}, {"max-keys", std::to_string(limit)}};
+  if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+  if (!key.empty()) request.query.emplace_back("key-marker", key);
+  if (!id.empty()) request.query.emplace_back("version-id-marker", id);
+  return request;
+}
+
+S3Request BuildHeadVersion(std::string_view key, std::string_view id, const S3Options& options) {
+  S3Request request = BuildHead(key, options);
+  request.query = {{"versionId", std::string(id)}};
+  return request;
+}
+
+// docs.aws.amazon.com/AmazonS3/latest/API/API_DeleteObject.html
+S3Request BuildRemoveVersion(std::string_view key, std::string_view id, const S3Options& options) {
+  S3Request request = Begin(Operation::kRemoveVersion, key, options);
+  request.query = {{"versionId", std::string(id)}};
+  return request;
+}
+
+// docs.aws.amazon.com/AmazonS3/latest/API/API_ListMultipartUploads.html
+S3Request BuildListUploads(std::string_view prefix, std::string_view key, std::string_view id,
+                           int limit, const S3Options& options) {
+  S3Request request = Begin(Operation::kListUploads, "", options);
+  request.query = {
+      {"uploads", ""}, {"encoding-type", "url"}, {"max-uploads", std::to_string(limit)}};
+  if (!prefix.empty()) request.query.emplace_back("prefix", prefix);
+  if (!key.empty()) request.query.emplace_back("key-marker", key);
+  if (!id.empty()) request.query.emplace_back("upload-id-marker", id);
   return request;
 }
 

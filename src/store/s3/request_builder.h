@@ -45,6 +45,9 @@ enum class Operation {
   kUploadPart,
   kCompleteUpload,
   kAbortUpload,
+  kListVersions,
+  kRemoveVersion,
+  kListUploads,
 };
 
 /// What is asked, before it is known of whom.
@@ -85,6 +88,17 @@ S3Request BuildCompleteUpload(std::string_view key, std::string_view upload_id,
                               const S3Options& options);
 S3Request BuildAbortUpload(std::string_view key, std::string_view upload_id,
                            const S3Options& options);
+
+/// \name Administration
+/// `key` and `id` after which the list goes on; both empty at its beginning.
+/// @{
+S3Request BuildListVersions(std::string_view prefix, std::string_view key, std::string_view id,
+                            int limit, const S3Options& options);
+S3Request BuildHeadVersion(std::string_view key, std::string_view id, const S3Options& options);
+S3Request BuildRemoveVersion(std::string_view key, std::string_view id, const S3Options& options);
+S3Request BuildListUploads(std::string_view prefix, std::string_view key, std::string_view id,
+                           int limit, const S3Options& options);
+/// @}
 
 /// The list of an upload's parts, with each part's tag exactly as the store gave it
 /// (docs.aws.amazon.com/AmazonS3/latest/API/API_CompleteMultipartUpload.html). `checksums` where

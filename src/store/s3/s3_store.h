@@ -48,6 +48,14 @@ class S3Store final : public ObjectStore {
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override;
+  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override;
+  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                 const Context& context) override;
+  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override;
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
@@ -58,6 +66,14 @@ class S3Store final : public ObjectStore {
   Status DoRemove(std::string_view key, const Condition& condition, const Context& context);
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
                           const Context& context);
+  Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
+                                     const Context& context);
+  Result<ObjectInfo> DoHeadVersion(std::string_view key, std::string_view id,
+                                   const Context& context);
+  Status DoRemoveVersion(std::string_view key, std::string_view id, const Context& context);
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context);
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context);
 
   const std::shared_ptr<S3Client> client_;
   const std::string root_;
