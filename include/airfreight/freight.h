@@ -223,7 +223,8 @@ class Freight {
 
   /// Removes the object of a reference if it still bears the reference's write id; true when it
   /// removed one, false when it was gone, belongs to another write or lies behind an alias: aliases
-  /// are for reading, and a copy belongs to whoever made it. Forged and OutOfScope as Get.
+  /// are for reading, and a copy belongs to whoever made it. False too, and no request is made,
+  /// where the reference is another deployment's. Forged and OutOfScope as Get.
   Result<bool> Purge(const Reference& reference, const Context& context);
 
   /// \brief Takes a reference that somebody else made, such as a container which has written the

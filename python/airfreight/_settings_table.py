@@ -243,8 +243,9 @@ OPTIONS: tuple[Option, ...] = (
         "string",
         None,
         "prod-eu",
-        "A name for this Airflow deployment that every reference and object carries. Deployments "
-        "need a prefix each: a push to where another one wrote is refused.",
+        "A name for this Airflow deployment that every reference and object carries "
+        "(docs/ownership.md). What bears another one is neither replaced nor removed. Deployments "
+        "need a prefix each, and a copy of a deployment needs a name of its own.",
     ),
     _option(
         "signing",

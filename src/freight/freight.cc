@@ -186,7 +186,9 @@ Result<bool> Freight::Purge(const Reference& reference, const Context& context) 
   auto place = Trusted(stores_, *state_->seal, reference);
   if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
   if (!place->alias.empty()) return false;
-  auto removed = RemoveWrite(**place, place->key, reference.write, context);
+  // A row of a copied database, or one from before this deployment had its name.
+  if (reference.owner != state_->owner) return false;
+  auto removed = RemoveWrite(**place, place->key, reference.write, context, reference.owner);
   if (removed) state_->ledger.Forget(reference.coordinate.Hash(), reference.write);
   return About(reference.coordinate, *place, std::move(removed));
 }

@@ -382,17 +382,44 @@ TEST_F(FreightTest, ObjectOfAnotherDeploymentIsNeverOverwritten) {
   EXPECT_EQ(Stored(*theirs), "theirs");
 }
 
-TEST_F(FreightTest, DeploymentIsKnownByWhateverItIsCalledAndOneWithoutNameReplaces) {
+TEST_F(FreightTest, DeploymentIsKnownByWhateverItIsCalledAndReplacesWhatHasNoName) {
   for (const std::string& owner : {std::string("prod eu/é"), std::string(1000, 'x')}) {
     ASSERT_TRUE(IsOk(Put(*Process({}, owner), "first")));
     const auto second = Put(*Process({}, owner), "second");
     ASSERT_TRUE(IsOk(second));
     ASSERT_TRUE(IsOk(memory_->Remove(KeyOf(*second), {}, {})));
   }
-  // Who has no name yet is the only one there is.
-  EXPECT_TRUE(IsOk(Put(*Process(), "zeroth")));
   EXPECT_TRUE(IsOk(Put(*Process({}, ""), "third")));
-  EXPECT_TRUE(IsOk(Put(*Process({}, "prod"), "fourth")));
+  const auto named = Put(*Process({}, "prod"), "fourth");
+  ASSERT_TRUE(IsOk(named));
+  // A copy of the deployment that was not given its name.
+  const auto without = Put(*Process({}, ""), "fifth");
+  ASSERT_TRUE(IsError(without, ErrorCode::kInvalid));
+  EXPECT_THAT(without.error().message, HasSubstr("without [airfreight] deployment_id"));
+  EXPECT_EQ(Stored(*named), "fourth");
+}
+
+TEST_F(FreightTest, PurgeLeavesWhatIsAnothersAndAsksTheStoreNothing) {
+  const auto theirs = Put(*Process({}, "prod"), "theirs");
+  ASSERT_TRUE(IsOk(theirs));
+  counting_->Take();
+  // A copy of the database, in a deployment of another name and in one without.
+  EXPECT_EQ(Process({}, "staging")->Purge(*theirs, {}).value(), false);
+  EXPECT_EQ(Process({}, "")->Purge(*theirs, {}).value(), false);
+  EXPECT_THAT(counting_->Take(), ElementsAre());
+  // A row that was edited: the object still says whose it is.
+  Reference edited = *theirs;
+  edited.owner = "staging";
+  EXPECT_EQ(Process({}, "staging")->Purge(edited, {}).value(), false);
+  EXPECT_EQ(Stored(*theirs), "theirs");
+  EXPECT_EQ(Process({}, "prod")->Purge(*theirs, {}).value(), true);
+}
+
+TEST_F(FreightTest, PurgeOfADeploymentThatGotItsNameLaterLeavesWhatHasNone) {
+  const auto before = Put(*Process({}, ""), "before");
+  ASSERT_TRUE(IsOk(before));
+  EXPECT_EQ(Process({}, "prod")->Purge(*before, {}).value(), false);
+  EXPECT_EQ(Process({}, "")->Purge(*before, {}).value(), true);
 }
 
 TEST_F(FreightTest, PurgeLeavesWhatIsWrittenBetweenItsLookAndItsRemoval) {

@@ -44,14 +44,19 @@ Result<bool> MayReplace(const ObjectInfo& there, const WriteStamp& mine) {
         "not tell upper from lower case in names (use one that does), or two long names have "
         "the same 128-bit hash");
   }
-  if (!theirs->owner.empty() && !mine.owner.empty() && theirs->owner != StoredOwner(mine.owner)) {
+  // What bears no name may be our own, from before we had one; what bears another is not.
+  if (!theirs->owner.empty() && (mine.owner.empty() || theirs->owner != StoredOwner(mine.owner))) {
     return Fail(
         ErrorCode::kInvalid,
         fmt::format("the object of deployment {} lies at this key, was left as it is, and this is "
-                    "deployment {}. Give each deployment a prefix of its own, e.g. [airfreight] "
+                    "{}. Give each deployment a prefix of its own, e.g. [airfreight] "
                     "store = s3://bucket/xcom-{}; if this one was only renamed, set [airfreight] "
                     "deployment_id back",
-                    Quoted(theirs->owner), Quoted(mine.owner), EncodePart(mine.owner)));
+                    Quoted(theirs->owner),
+                    mine.owner.empty() ? std::string("a deployment without [airfreight] "
+                                                     "deployment_id")
+                                       : "deployment " + Quoted(mine.owner),
+                    mine.owner.empty() ? std::string("staging") : EncodePart(mine.owner)));
   }
   if (theirs->write == mine.write) return false;
   if (!IsNewer(*theirs, mine)) return true;
@@ -158,13 +163,16 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, Obje
 }
 
 Result<bool> RemoveWrite(ObjectStore& store, std::string_view key, std::string_view write,
-                         const Context& context) {
+                         const Context& context, std::optional<std::string_view> owner) {
   const auto there = store.Head(key, context);
   if (!there && there.error().code == ErrorCode::kNotFound) return false;
   // "Not found, or denied" too: an object that stays behind unseen is worse than a doubt.
   if (!there) return Fail(there.error());
   const std::optional<WriteStamp> stamp = ParseWriteMetadata(there->metadata);
   if (!stamp || stamp->write != write) return false;
+  if (owner && stamp->owner != (owner->empty() ? std::string() : StoredOwner(*owner))) {
+    return false;
+  }
   // Also where the store does not promise to heed it: servers that do not know the condition remove
   // all the same, and those that do keep what was written since the look.
   const bool conditional = !there->version.empty();

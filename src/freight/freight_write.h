@@ -4,6 +4,7 @@
 /// \brief The protocol of attempts on one object: who may write it, and who may take it away.
 /// Specification: `formats/reference.md`, "Attempts".
 
+#include <optional>
 #include <string_view>
 
 #include "airfreight/store.h"
@@ -54,7 +55,10 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, Obje
 /// the version that was seen. False when it is gone or another's.
 ///
 /// The version alone would not do: on S3 it is the ETag, which two writes of the same bytes share.
+/// `owner` is whose it has to be besides: the deployment's name, empty where it has none. Absent
+/// where this process has made the write id itself.
 Result<bool> RemoveWrite(ObjectStore& store, std::string_view key, std::string_view write,
-                         const Context& context);
+                         const Context& context,
+                         std::optional<std::string_view> owner = std::nullopt);
 
 }  // namespace airfreight
