@@ -22,6 +22,7 @@ import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
 
 from airfreight._imports import loading
+from airfreight.admin import ownership
 from airfreight.errors import ConfigError, InvalidError, UnavailableError
 
 if TYPE_CHECKING:
@@ -177,6 +178,11 @@ class Database:
     def name(self) -> str:
         """Where it is, without a password."""
         return repr(self._engine.url.set(password=None, query={}).render_as_string())
+
+    def identity(self) -> dict[str, str]:
+        """What tells the database from a copy of it: see `airfreight.admin.ownership.identity`."""
+        with self._connected() as connection:
+            return ownership.identity(connection)
 
     @property
     def tables(self) -> list[str]:

@@ -18,6 +18,8 @@ _VERBS = (
     "doctor",
     "sign",
     "signing_key",
+    "claim",
+    "erase",
 )
 
 
