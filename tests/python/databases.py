@@ -30,6 +30,7 @@ if sys.argv[1].startswith("mysql"):
     # Airflow asks for another driver, which would have to be compiled, and for a function of it.
     import pymysql.converters
     pymysql.install_as_MySQLdb()
+    sys.modules["MySQLdb.converters"] = pymysql.converters
     pymysql.converters.DateTime2literal = pymysql.converters.escape_datetime
 from airflow import settings
 from airflow.utils import db
@@ -41,7 +42,8 @@ for url in sys.argv[1:]:
     settings.configure_orm()
     db.upgradedb()
 """
-KINDS = ("sqlite", "postgresql")
+#: MariaDB takes its time: `./dev soak` has it.
+KINDS = ("sqlite", "postgresql", *(["mariadb"] if os.environ.get("AIRFREIGHT_SOAK") else []))
 
 
 def migrate(urls: Sequence[str], home: Path) -> None:
@@ -53,6 +55,8 @@ def migrate(urls: Sequence[str], home: Path) -> None:
             "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
             # (Airflow has other collations for MySQL, and looks when it is imported.)
             "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": urls[0],
+            # (Nor has the one that it would make of that a driver here.)
+            "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": "sqlite+aiosqlite://",
         },
         capture_output=True, text=True, check=False,
     )  # fmt: skip

@@ -179,6 +179,14 @@ class Database:
         """Where it is, without a password."""
         return repr(self._engine.url.set(password=None, query={}).render_as_string())
 
+    def again(self) -> Database:
+        """The same database with the tables that it has now: archives come and go."""
+        with self._connected() as connection:
+            names = set(sa.inspect(connection).get_table_names())
+        archives = {name for name in names if name.startswith(_ARCHIVES)}
+        known = {name for name in self._tables if name not in _LIVE}
+        return self if archives == known else Database(self._engine, self._held)
+
     def identity(self) -> dict[str, str]:
         """What tells the database from a copy of it: see `airfreight.admin.ownership.identity`."""
         with self._connected() as connection:
@@ -418,7 +426,10 @@ class _Table:
         self.key = [table.c[name] for name in names]
         kind = table.c.value.type
         # What SQLite makes of `CREATE TABLE … AS` has affinities for types: that of bytes is none.
-        self.binary = isinstance(kind, (sa.LargeBinary, sa.types.BINARY, sa.types.NullType))
+        # (MySQL's types of bytes have nothing in common but their names.)
+        self.binary = isinstance(kind, (sa.LargeBinary, sa.types.BINARY, sa.types.NullType)) or (
+            "BLOB" in type(kind).__name__.upper()
+        )
         self.written = sa.type_coerce(table.c.timestamp, sa.DateTime(timezone=True))
 
     def whose(self) -> list[Any]:

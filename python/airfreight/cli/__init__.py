@@ -20,6 +20,7 @@ _VERBS = (
     "signing_key",
     "claim",
     "erase",
+    "sweep",
 )
 
 

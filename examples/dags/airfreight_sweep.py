@@ -1,0 +1,41 @@
+"""Removes the objects of XComs that no row needs any more, every Sunday.
+
+`airfreight sweep` reads Airflow's database, which Airflow 3 keeps its tasks away from: there, give
+the workers of this DAG the variable `AIRFREIGHT_SWEEP_DATABASE`, with the URL of a database user
+that may read, and delete from `xcom` where `--retention` is used; or run it beside the scheduler
+(`examples/kubernetes/airfreight-sweep.yaml`). On Airflow 2 nothing is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from datetime import datetime, timedelta, timezone
+
+try:
+    from airflow.sdk import dag, task
+except ImportError:  # Airflow 2
+    from airflow.decorators import dag, task
+
+
+@dag(
+    schedule="@weekly",
+    start_date=datetime(2026, 1, 1, tzinfo=timezone.utc),
+    catchup=False,
+    max_active_runs=1,
+    tags=["airfreight"],
+)
+def airfreight_sweep() -> None:
+    """One task; a retry goes on where the attempt before was ended, if it finds the folder."""
+
+    @task(retries=3, retry_delay=timedelta(minutes=10), execution_timeout=timedelta(hours=12))
+    def sweep() -> None:
+        command = ["airfreight", "sweep", "--yes", "--state", "airfreight-sweep"]
+        if database := os.environ.get("AIRFREIGHT_SWEEP_DATABASE"):
+            command += ["--database", database]
+        subprocess.run(command, check=True)
+
+    sweep()
+
+
+airfreight_sweep()

@@ -1,0 +1,500 @@
+"""`airfreight sweep`: objects that no row needs any more, as docs/sweep.md tells it.
+
+Four steps, whose results lie in a folder, so that a sweep that was ended goes on where it was:
+
+1. list    all objects of each store, and its unfinished uploads;
+2. read    the rows and runs of Airflow's database, as they are at one moment after that;
+3. join    both in the order of keys: what is old enough and in no row is a candidate;
+4. remove  each candidate, after one more look at row, run and object.
+
+In memory is one batch of anything at a time.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import datetime, timedelta, timezone
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from airfreight.admin.joining import SEPARATOR, Needed, Runs
+from airfreight.admin.mentions import Mentions
+from airfreight.admin.sorting import Sorter
+from airfreight.admin.sweep_state import Found, Rules, State
+from airfreight.errors import InvalidError, NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from airfreight._core import Administration
+    from airfreight.admin.database import Database, Run
+    from airfreight.admin.ownership import Ownership
+
+_STEPS = ("list", "read", "join", "remove", "done")
+#: Objects and uploads in one answer of a store.
+_PAGE = 1000
+#: Candidates that are removed after one more look at rows and runs: few, so that no time passes
+#: between the two, and the database can be asked for all rows that were written meanwhile.
+_AT_A_TIME = 64
+_SIDE_BY_SIDE = 16
+#: How far the clocks of those who write rows may be behind.
+_CLOCKS = timedelta(hours=1)
+#: Rows that are written during a sweep, in memory as 16 bytes each.
+_NEW_ROWS = 1_000_000
+_BY_HAND = "/_put/"
+
+
+class Sweep:
+    """One sweep.
+
+    Threads: one at a time; it starts some of its own. Errors: what database and stores raise; the
+    same folder goes on then.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        stores: Administration,
+        owners: Mapping[str, Ownership],
+        rules: Rules,
+        folder: Path,
+        *,
+        aliases: Iterable[tuple[str, str]] = (),
+        remove: bool = False,
+        progress: Callable[[str, int, int], None] | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Begins, or goes on with what lies in `folder`.
+
+        Args:
+            database: of the deployment.
+            stores: to be swept, all of `owners`.
+            owners: by store: what is ours there.
+            rules: what may go.
+            folder: of the state; it is made.
+            aliases: old places and the new ones (docs/policy.md).
+            remove: else nothing is changed.
+            progress: is told the step, how many are done, and of how many (0: not known).
+            clock: seconds since 1970.
+        """
+        self._database = database
+        self._stores = stores
+        self._owners = owners
+        self._rules = rules
+        self._folder = folder
+        self._aliases = tuple(aliases)
+        self._remove = remove
+        self._tell = progress or (lambda *_: None)
+        self._clock = clock
+        folder.mkdir(parents=True, exist_ok=True)
+        roots = {name: stores.root(name) for name in owners}
+        asked = {**json.loads(json.dumps(asdict(rules))), "remove": remove}
+        now = State(asked, roots, clock())
+        there = State.load(folder)
+        if there is not None and there.step != "done":
+            if (there.rules, there.stores) != (now.rules, now.stores):
+                raise InvalidError(
+                    f"the sweep in {folder} was begun with other rules or stores. Give the same "
+                    "again, or remove that folder to begin anew"
+                )
+            now = there
+        self.state = now
+        for name in owners:
+            self.state.found.setdefault(name, Found())
+        self._new: set[bytes] = set()
+        self._last: dict[str, int] | None = None
+        self._last_run: tuple[tuple[str, str] | None, Run | None] = (None, None)
+
+    def run(self) -> State:
+        """Does all steps that are left."""
+        for _ in self.steps():
+            pass
+        return self.state
+
+    def steps(self) -> Iterator[str]:
+        """As `run`; gives the step after each part of it."""
+        work = {
+            "list": self._list,
+            "read": self._read,
+            "join": self._join,
+            "remove": self._finish,
+        }
+        while self.state.step != "done":
+            step = self.state.step
+            for _ in work[step]():
+                yield step
+            following = _STEPS[_STEPS.index(step) + 1]
+            if following == "remove" and not self._remove:
+                following = "done"
+            self.state.step = following
+            self.state.save(self._folder)
+            yield step
+
+    # 1. What is there.
+
+    def _list(self) -> Iterator[None]:
+        for store in self._owners:
+            token = self.state.lists.get(store, "")
+            if token is None:
+                continue
+            found = self.state.found[store]
+            lines = Sorter(self._folder / _name("objects", store))
+            if not token:
+                lines.clear()
+                self.state.found[store] = found = Found()
+            while True:
+                page, token = self._stores.list(store, "", token, _PAGE)
+                kept = False
+                for key, size, version, modified in page:
+                    found.objects += 1
+                    found.bytes += size
+                    if not key.isprintable():
+                        continue  # None of ours; a line feed would make two lines of it.
+                    line = f"{key}\t{modified}\t{size}\t{version}"
+                    kept = lines.add(line.encode("utf-8", "surrogateescape")) or kept
+                self._tell("list", found.objects, 0)
+                if not token:
+                    break
+                if kept:
+                    # (Only now all that was listed lies in files.)
+                    lines.flush()
+                    self.state.lists[store] = token
+                    self.state.save(self._folder)
+                yield
+            lines.flush()
+            self._list_uploads(store)
+            self.state.lists[store] = None
+            self.state.save(self._folder)
+            yield
+
+    def _list_uploads(self, store: str) -> None:
+        found = self.state.found[store]
+        if not self._stores.abilities(store).get("uploads"):
+            return
+        lines = Sorter(self._folder / _name("uploads", store))
+        lines.clear()
+        token = ""
+        while True:
+            page, token = self._stores.list_uploads(store, "", token, _PAGE)
+            for key, upload, started in page:
+                if started and started < self.state.began - self._rules.grace and _is_key(key):
+                    lines.add(f"{key}\t{upload}".encode())
+                    found.uploads += 1
+                    found.show("upload", key)
+            if not token:
+                break
+        lines.flush()
+
+    # 2. What is needed.
+
+    def _read(self) -> Iterator[None]:
+        if self._remove and self._rules.retention:
+            yield from self._expire()
+        self.state.read_at = self._clock()
+        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        needed = {store: Sorter(self._folder / _name("needed", store)) for store in self._owners}
+        runs = Sorter(self._folder / "runs")
+        for lines in (*needed.values(), runs):
+            lines.clear()
+        self.state.rows = self.state.runs = 0
+        self.state.expired_rows *= self._remove
+        with self._database.snapshot() as still:
+            last = self._last = self._last_runs(still)
+            for run in still.runs():
+                self.state.runs += 1
+                runs.add(f"{_run_prefix(run.dag, run.run)}\t{self._held(run, last)}".encode())
+            self._tell("read", 0, 0)
+            for row in still.rows(marked=True):
+                self.state.rows += 1
+                if not self._remove and self._expires(row, still, last):
+                    self.state.expired_rows += 1
+                    continue
+                own = _own_uri(row.raw, row.written.timestamp() < self.state.began)
+                for store, key in mentions.of(row.raw or b""):
+                    line = key.encode()
+                    if own is not None and own.endswith("/" + key):
+                        line += b"\town"
+                    needed[store].add(line)
+                if self.state.rows % _PAGE == 0:
+                    self._tell("read", self.state.rows, 0)
+                    # (Whoever goes on here begins this step anew: its snapshot is gone.)
+                    yield
+        for lines in (*needed.values(), runs):
+            lines.flush()
+
+    def _last_runs(self, database: Database) -> dict[str, int]:
+        """By DAG, the number of the oldest run that is kept for being one of the last."""
+        keep = self._rules.keep_last
+        if not keep or not self._rules.retention:
+            return {}
+        numbers: dict[str, list[int]] = {}
+        for run in database.runs():
+            if self._rules.age(run.dag) is not None:
+                numbers[run.dag] = [*numbers.get(run.dag, ()), run.id][-keep:]
+        return {dag: some[0] for dag, some in numbers.items()}
+
+    def _is_over(self, run: Run, last: Mapping[str, int]) -> bool:
+        """Whether a run has outlived its DAG's retention."""
+        age = self._rules.age(run.dag)
+        if age is None or not run.over or run.ended is None or run.id >= last.get(run.dag, 1 << 62):
+            return False
+        return run.ended.timestamp() < self.state.began - age
+
+    def _held(self, run: Run, last: Mapping[str, int]) -> str:
+        """What a run keeps alive without a row: `all`, what was put by `hand`, or `nothing`."""
+        if not run.over:
+            return "all"
+        return "nothing" if self._is_over(run, last) else "hand"
+
+    def _expires(self, row: Any, database: Database, last: Mapping[str, int]) -> bool:
+        if self._rules.age(row.dag) is None or row.archived or _own_uri(row.raw, True) is None:
+            return False
+        run = self._run_of(row.dag, row.run, database)
+        return run is not None and self._is_over(run, last)
+
+    def _run_of(self, dag: str, run: str, database: Database) -> Run | None:
+        # Rows come by their runs.
+        if self._last_run[0] != (dag, run):
+            self._last_run = ((dag, run), database.find_runs([(dag, run)]).get((dag, run)))
+        return self._last_run[1]
+
+    def _expire(self) -> Iterator[None]:
+        """Removes the rows of runs that have outlived their retention."""
+        last = self._last_runs(self._database)
+        for run in self._database.runs():
+            if not self._is_over(run, last):
+                continue
+            rows = self._database.rows(run.dag, run.run, marked=True)
+            gone = [row for row in rows if not row.archived and _own_uri(row.raw, True)]
+            self.state.expired_rows += self._database.remove(gone)
+            yield
+
+    # 3. What is not.
+
+    def _join(self) -> Iterator[None]:
+        for store in self._owners:
+            found = self.state.found[store]
+            found.foreign = found.needed = found.young = found.orphans = found.orphan_bytes = 0
+            found.dangling = 0
+            found.shown = [one for one in found.shown if one[0] == "upload"]
+            objects = iter(Sorter(self._folder / _name("objects", store)))
+            needed = Needed(iter(Sorter(self._folder / _name("needed", store))))
+            runs = Runs(iter(Sorter(self._folder / "runs")))
+            path = self._folder / _name("candidates", store)
+            count = 0
+            with path.open("wb") as out:
+                for count, line in enumerate(objects, 1):
+                    if count % (100 * _PAGE) == 0:
+                        self._tell("join", count, found.objects)
+                        yield
+                    key = line[: line.index(SEPARATOR)]
+                    is_needed, dangling = needed.look(key)
+                    self._dangle(found, dangling)
+                    if self._goes(found, line, key.decode(errors="replace"), is_needed, runs):
+                        out.write(line + b"\n")
+                found.foreign += found.objects - count  # Those whose names no line holds.
+            self._dangle(found, needed.rest())
+            self.state.done[store] = 0
+            yield
+
+    def _dangle(self, found: Found, keys: Iterable[bytes]) -> None:
+        for key in keys:
+            found.dangling += 1
+            found.show("dangling", key.decode())
+
+    def _goes(self, found: Found, line: bytes, key: str, is_needed: bool, runs: Runs) -> bool:
+        """Whether an object is a candidate."""
+        if is_needed:
+            found.needed += 1
+            return False
+        if not _is_key(key):
+            found.foreign += 1
+            return False
+        _, modified, size, *_ = line.split(SEPARATOR)
+        by_hand = _BY_HAND in key
+        held = runs.held(line)
+        if held == "all" or (held == "hand" and by_hand):
+            found.needed += 1
+            return False
+        age = self._rules.grace
+        if by_hand and held is None:
+            age = max(age, self._rules.by_hand)
+        if float(modified) > self.state.began - age:
+            found.young += 1
+            return False
+        found.orphans += 1
+        found.orphan_bytes += int(size)
+        found.show("orphan", key)
+        return True
+
+    # 4. What goes.
+
+    def _finish(self) -> Iterator[None]:
+        with ThreadPoolExecutor(_SIDE_BY_SIDE, thread_name_prefix="airfreight-sweep") as threads:
+            for store in self._owners:
+                yield from self._remove_objects(store, threads)
+                yield from self._abort_uploads(store)
+
+    def _remove_objects(self, store: str, threads: ThreadPoolExecutor) -> Iterator[None]:
+        found = self.state.found[store]
+        path = self._folder / _name("candidates", store)
+        done = self.state.done.get(store, 0)
+        with path.open("rb") as lines:
+            lines.seek(done)
+            while some := [line[:-1] for line in islice(lines, _AT_A_TIME)]:
+                yield
+                self._look_at_new_rows()
+                going = self._still_unneeded(store, some)
+                found.kept += len(some) - len(going)
+                for size in threads.map(lambda line: self._remove_one(store, line), going):
+                    found.kept += size is None
+                    found.removed += size is not None
+                    found.removed_bytes += size or 0
+                done += sum(len(line) + 1 for line in some)
+                self.state.done[store] = done
+                self.state.save(self._folder)
+                self._tell("remove", found.removed + found.kept, found.orphans)
+
+    def _look_at_new_rows(self) -> None:
+        """Notes what rows speak of that were written since all were read."""
+        since = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _CLOCKS
+        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        self._database = self._database.again()
+        for row in self._database.rows(marked=True, since=since):
+            for store, key in mentions.of(row.raw or b""):
+                self._new.add(_digest(store, key))
+            if len(self._new) > _NEW_ROWS:
+                raise InvalidError(
+                    "so many rows were written since this sweep read them that it can't keep them "
+                    f"in mind: remove {self._folder} and begin anew"
+                )
+
+    def _still_unneeded(self, store: str, lines: list[bytes]) -> list[bytes]:
+        """Those of some candidates that no row or run needs now."""
+        from airfreight import _core
+
+        if self._last is None:  # The sweep was begun by another process.
+            self._last = self._last_runs(self._database)
+        going, wanted, runs = {}, {}, set()
+        for line in lines:
+            key = line[: line.index(SEPARATOR)].decode()
+            if _digest(store, key) in self._new:
+                continue
+            going[key] = line
+            told = _core.parse_key(key)
+            if told is None:
+                continue  # Shortened: what is new of it was seen above.
+            runs.add((told["dag"], told["run"]))
+            if told["put_name"] is None:
+                where = told["dag"], told["run"], told["task"], told["map_index"], told["key"]
+                wanted[where] = key
+        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        for row in self._database.find(wanted):
+            for _, key in mentions.of(row.raw or b""):
+                going.pop(key, None)
+        there = {
+            _run_prefix(run.dag, run.run): self._held(run, self._last)
+            for run in self._database.find_runs(runs).values()
+        }
+        return [
+            line
+            for key, line in going.items()
+            if there.get(_prefix_of(key)) not in (("all", "hand") if _BY_HAND in key else ("all",))
+        ]
+
+    def _remove_one(self, store: str, line: bytes) -> int | None:
+        """Removes an object, if it is the one that was listed, and ours; its bytes."""
+        key, modified, _, version = line.decode().split("\t", 3)
+        try:
+            size, now, metadata, changed = self._stores.head(store, key)
+        except NotFoundError as error:
+            if error.code != "NotFound":
+                raise
+            return None
+        # (Some stores tell a time in full here and in seconds there.)
+        same = abs(changed - int(modified)) <= 1 and version in ("", now)
+        if not same or not self._owners[store].mine(metadata):
+            return None
+        only = now if self._stores.abilities(store).get("conditional_remove") else None
+        try:
+            self._stores.remove(store, key, condition=only)
+        except NotFoundError as error:
+            if error.code != "NotFound":
+                raise
+            return None
+        return int(size)
+
+    def _abort_uploads(self, store: str) -> Iterator[None]:
+        found = self.state.found[store]
+        for line in Sorter(self._folder / _name("uploads", store)):
+            key, upload = line.decode().split("\t", 1)
+            if self._is_over_and_ours(store, key):
+                self._stores.abort_upload(store, key, upload)
+                found.aborted += 1
+                self.state.save(self._folder)
+            yield
+
+    def _is_over_and_ours(self, store: str, key: str) -> bool:
+        """Whether an upload, which bears no owner, is that of a run of ours which is over.
+
+        Or of one that is not there any more, in a store that we share with nobody.
+        """
+        from airfreight import _core
+
+        told = _core.parse_key(key)
+        if told is None:
+            return False
+        found = self._database.find_runs([(told["dag"], told["run"])])
+        if not found:
+            return not self._owners[store].shared
+        return all(run.over for run in found.values())
+
+
+def _own_uri(raw: bytes | str | None, old: bool) -> str | None:
+    """The address in a row that is a reference and nothing else, if it is `old`."""
+    if raw is None or not old:
+        return None
+    from airfreight import exchange
+
+    try:
+        fields = exchange.ours(raw if isinstance(raw, bytes) else json.loads(raw))
+    except ValueError:
+        return None
+    if fields is None or fields["_xcom_backend"] == "inline":
+        return None
+    return str(fields.get("uri"))
+
+
+def _run_prefix(dag: str, run: str) -> str:
+    """How the keys of a run's objects begin."""
+    from airfreight import _core
+
+    return f"{_core.encode_part(dag)}/{_core.encode_part(run)}/"
+
+
+def _prefix_of(key: str) -> str:
+    return "/".join(key.split("/", 2)[:2]) + "/"
+
+
+def _is_key(key: str) -> bool:
+    """Whether a key has the form of formats/key.md."""
+    from airfreight import _core
+
+    try:
+        _core.parse_key(key)
+    except InvalidError:
+        return False
+    return True
+
+
+def _name(what: str, store: str) -> str:
+    return f"{what}-{blake2b(store.encode(), digest_size=8).hexdigest()}"
+
+
+def _digest(store: str, key: str) -> bytes:
+    return blake2b(f"{store}\t{key}".encode(), digest_size=16).digest()

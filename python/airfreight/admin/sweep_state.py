@@ -1,0 +1,121 @@
+"""What a sweep goes by, what it has found, and where it is: `state.json` in its folder."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airfreight.errors import InvalidError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_VERSION = 1
+#: Keys of each kind in a report.
+SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What may go.
+
+    Attributes:
+        grace: seconds for which nothing goes that was written since: its row may not be there yet.
+        by_hand: seconds for which what `airfreight.put` wrote stays after the last write, once its
+            run is gone.
+        retention: (pattern of DAGs, seconds): the first that fits a DAG says how long after its end
+            a run keeps its objects; no pattern: as long as its rows are there.
+        keep_last: runs of each DAG that keep them in any case.
+    """
+
+    grace: float
+    by_hand: float
+    retention: tuple[tuple[str, float], ...] = ()
+    keep_last: int = 0
+
+    def age(self, dag: str) -> float | None:
+        """The retention of a DAG; None for no end."""
+        return next((age for name, age in self.retention if fnmatch.fnmatchcase(dag, name)), None)
+
+
+@dataclass
+class Found:
+    """What a sweep has found and done in one store.
+
+    Attributes:
+        objects, bytes: that are there.
+        foreign: objects under the prefix whose keys are not those of XComs.
+        needed: objects that a row or a run needs.
+        young: objects that nothing needs, and that are within the grace period.
+        orphans: candidates, and their bytes.
+        orphan_bytes: as it says.
+        dangling: references in rows whose objects are not there.
+        uploads: unfinished ones that are old enough.
+        removed: objects.
+        removed_bytes: as it says.
+        aborted: uploads.
+        kept: candidates that were needed, replaced or not ours at the last look.
+        shown: the first orphans, dangling references and uploads: [what, key].
+    """
+
+    objects: int = 0
+    bytes: int = 0
+    foreign: int = 0
+    needed: int = 0
+    young: int = 0
+    orphans: int = 0
+    orphan_bytes: int = 0
+    dangling: int = 0
+    uploads: int = 0
+    removed: int = 0
+    removed_bytes: int = 0
+    aborted: int = 0
+    kept: int = 0
+    shown: list[list[str]] = field(default_factory=list)
+
+    def show(self, what: str, key: str) -> None:
+        """Keeps a key for the report, if there is room."""
+        if sum(one[0] == what for one in self.shown) < SHOWN:
+            self.shown.append([what, key])
+
+
+@dataclass
+class State:
+    """Where a sweep is; what `state.json` in its folder holds."""
+
+    rules: dict[str, Any]
+    stores: dict[str, str]
+    began: float
+    step: str = "list"
+    lists: dict[str, str | None] = field(default_factory=dict)
+    read_at: float = 0.0
+    expired_rows: int = 0
+    rows: int = 0
+    runs: int = 0
+    done: dict[str, int] = field(default_factory=dict)
+    found: dict[str, Found] = field(default_factory=dict)
+
+    def save(self, folder: Path) -> None:
+        """Writes it in place of what was there."""
+        part = folder / "state.part"
+        part.write_text(json.dumps({"version": _VERSION, **asdict(self)}))
+        part.rename(folder / "state.json")
+
+    @classmethod
+    def load(cls, folder: Path) -> State | None:
+        """What is there; None where no sweep was begun."""
+        try:
+            told = json.loads((folder / "state.json").read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError:
+            told = {}
+        if told.pop("version", None) != _VERSION:
+            raise InvalidError(
+                f"{folder}/state.json is no state of a sweep that this release can go on with: "
+                "give --state another folder, or remove this one"
+            )
+        told["found"] = {name: Found(**one) for name, one in told["found"].items()}
+        return cls(**told)

@@ -1,0 +1,485 @@
+"""`airfreight sweep` over a database that the installed Airflow made, and stores."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import re
+import tempfile
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.python import databases
+
+import airfreight
+from airfreight import exchange, reference, runtime
+from airfreight.admin import sorting, sweep, sweep_state
+from airfreight.admin.database import connect
+from airfreight.admin.mentions import Mentions
+from airfreight.admin.ownership import Ownership
+from airfreight.cli import main
+from airfreight.errors import DeniedError, InvalidError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tests.python.conftest import Box
+    from tests.servers.versitygw import VersityGW
+
+DAY = 86_400.0
+RULES = sweep_state.Rules(grace=7 * DAY, by_hand=30 * DAY)
+
+
+@pytest.fixture(scope="module")
+def url() -> Iterator[str]:
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        yield databases.make(["sqlite"], folder, stack)["sqlite"]
+
+
+class Aged:
+    """Stores whose objects are as old as a test says: a directory's are new if one touches them."""
+
+    def __init__(self, inner: Any, ages: dict[str, float]) -> None:
+        self._inner = inner
+        self._ages = ages
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def _when(self, key: str, modified: int) -> int:
+        return int(self._ages.get(key, modified))
+
+    def list(self, *asked: Any) -> Any:
+        page, token = self._inner.list(*asked)
+        return [(key, *more, self._when(key, modified)) for key, *more, modified in page], token
+
+    def head(self, store: str, key: str) -> Any:
+        *more, modified = self._inner.head(store, key)
+        return *more, self._when(key, modified)
+
+
+class World:
+    """A deployment: rows, objects of any age, and sweeps."""
+
+    def __init__(self, box: Box, url: str, folder: Path) -> None:
+        self.box = box
+        self.url = url
+        self.rows = databases.Rows(url)
+        self.ages: dict[str, float] = {}
+        self._folder = folder
+
+    def run(self, dag: str, run: str, state: str = "success", ended: float = 100) -> None:
+        """A run that ended some days ago."""
+        when = datetime.fromtimestamp(time.time() - ended * DAY, timezone.utc)
+        self.rows.run(dag, run, state, when)
+
+    def push(self, value: Any, age: float, *, row: bool = True, **where: Any) -> str:
+        """A value with its object, which is some days old, and its row; the key."""
+        place = {"dag_id": "d", "run_id": "r", "task_id": "t", "key": "return_value", **where}
+        made = self.box.push(value, **place)
+        if row:
+            self.write(made, **place)
+        return self.aged(self.box.fields(made)["uri"], age)
+
+    def write(self, made: Any, **place: Any) -> None:
+        """The row of what was pushed."""
+        index = place.get("map_index", -1)
+        value = self.rows.row(made)
+        dag, run, task = (place[name] for name in ("dag_id", "run_id", "task_id"))
+        old = datetime.fromtimestamp(time.time() - 50 * DAY, timezone.utc)
+        self.rows.xcom(dag, run, task, value, key=place["key"], index=index, written=old)
+
+    def put(self, value: Any, age: float, name: str = "x", run: str = "r") -> Any:
+        """What `airfreight.put` would give."""
+        coordinate = runtime.coordinate("d", run, "t", "", put_name=name)
+        address = exchange.Address("d", run, "t", None)
+        made = reference.Reference.from_json(exchange.store(value, coordinate, address))
+        self.aged(made.uri, age)
+        return made
+
+    def aged(self, uri: str, age: float) -> str:
+        """Has an object be that old; its key."""
+        key = uri.removeprefix(f"file://{self.box.root}/")
+        self.ages[key] = time.time() - age * DAY
+        return key
+
+    def swept(
+        self, rules: sweep_state.Rules = RULES, *, remove: bool = True, **more: Any
+    ) -> sweep_state.Found:
+        """One sweep; what it found."""
+        made = self.sweeper(rules, remove=remove, **more)
+        self.state = made.run()
+        return self.state.found["default"]
+
+    def sweeper(self, rules: sweep_state.Rules = RULES, **more: Any) -> sweep.Sweep:
+        stores: Any = Aged(runtime.administration(), self.ages)
+        folder = more.pop("folder", None) or self._folder / str(random.random())
+        owners = more.pop(
+            "owners", {"default": Ownership("", named=False, unnamed=True, shared=False)}
+        )
+        more = {"remove": True, **more}
+        return sweep.Sweep(connect(self.url), stores, owners, rules, folder, **more)
+
+    def keys(self) -> set[str]:
+        return set(self.box.objects())
+
+
+@pytest.fixture
+def world(box: Box, url: str, tmp_path: Path) -> Iterator[World]:
+    box.set(threshold=0)
+    made = World(box, url, tmp_path / "state")
+    yield made
+    for run in list(connect(url).runs()):
+        made.rows.delete(run.dag, run.run)
+    with made.rows.engine.begin() as connection:
+        for table in connect(url).tables[1:]:
+            connection.exec_driver_sql(f"DROP TABLE {table}")
+    made.rows.engine.dispose()
+
+
+def test_lines_come_in_order_and_once_whatever_memory_holds(tmp_path: Path) -> None:
+    source = random.Random(7)
+    lines = [f"{source.randrange(5000):x}".encode() for _ in range(9000)]
+    made = sorting.Sorter(tmp_path / "a", lines=50)
+    for line in lines[:6000]:
+        made.add(line)
+    made.flush()
+    (tmp_path / "a" / "000000000.part").write_bytes(b"half a li")
+    again = sorting.Sorter(tmp_path / "a", lines=70)
+    for line in lines[6000:]:
+        again.add(line)
+    assert list(again) == sorted(set(lines)) == list(again)
+    assert len(list((tmp_path / "a").iterdir())) < 150
+    again.clear()
+    assert not list(again)
+
+
+REFERENCE = {"_xcom_backend": "s3", "_airfreight": 1, "uri": "s3://b/é/x/d/r/t/map_-1/k.bin"}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        REFERENCE,
+        {"value": {"a": [{"~ref": REFERENCE}]}},
+        [json.dumps({"deep": json.dumps(REFERENCE)})],
+        {"~dict": [[name, value] for name, value in REFERENCE.items()]},
+        f"see {REFERENCE['uri']}, please",
+        {"uri": "s3://old/place/d/r/t/map_-1/k.bin"},
+    ],
+)
+def test_an_address_is_seen_wherever_it_stands_in_a_row(value: Any, tmp_path: Path) -> None:
+    seen = Mentions(
+        {"a": "s3://b/é/x", "b": "s3://c"}, [("s3://old/place", "s3://b/é/x")], tmp_path
+    )
+    key = ("a", "d/r/t/map_-1/k.bin")
+    for text in (json.dumps(value), json.dumps(value, ensure_ascii=False).encode()):
+        assert set(seen.of(text)) == {key}
+    assert not set(seen.of(json.dumps(value).replace("k.bin", "").replace("s3:", "s4:")))
+
+
+def test_an_alias_below_a_root(tmp_path: Path) -> None:
+    seen = Mentions({"a": "s3://b"}, [("s3://old", "s3://b/sub")], tmp_path)
+    assert set(seen.of('"s3://old/d/r"')) == {("a", "sub/d/r")}
+
+
+def test_what_no_row_needs_goes_and_nothing_else(world: World) -> None:
+    world.run("d", "r")
+    world.run("d", "now", "running")
+    stays = {
+        world.push(b"needed", 60, task_id="needed"),
+        world.push(b"young", 6.9, task_id="young", row=False),
+        world.push(b"at work", 60, run_id="now", row=False),
+        world.push(b"long", 60, task_id="é/" * 200, key="k" * 300),
+        world.push([1, 2], 60, task_id="mapped", map_index=3),
+    }
+    goes = {
+        world.push(b"orphan", 60, task_id="orphan", row=False),
+        world.push(b"no run", 60, run_id="gone", row=False),
+        world.push(b"fewer", 7.1, task_id="mapped", map_index=4, row=False),
+        world.push(b"long", 60, task_id="é/" * 200, key="k" * 301, row=False),
+    }
+    foreign = world.box.root / "somebody" / "else.txt"
+    foreign.parent.mkdir()
+    foreign.write_text("x")
+    world.ages["somebody/else.txt"] = 0
+    dry = world.swept(remove=False)
+    assert (dry.objects, dry.foreign, dry.needed, dry.young, dry.orphans) == (10, 1, 4, 1, 4)
+    assert {key for what, key in dry.shown if what == "orphan"} == goes
+    assert dry.removed == 0
+    assert world.keys() >= goes | stays
+    done = world.swept()
+    assert (done.removed, done.kept) == (4, 0)
+    assert world.keys() - {"somebody/else.txt"} == stays
+    assert foreign.exists()
+    assert world.swept().orphans == 0
+
+
+def test_rows_without_objects_are_told(world: World) -> None:
+    world.run("d", "r")
+    world.push(b"1", 60, task_id="here")
+    for task in ("a", "z"):
+        gone = world.push(b"2", 60, task_id=task)
+        (world.box.root / gone).unlink()
+    found = world.swept()
+    assert (found.objects, found.dangling, found.removed) == (1, 2, 0)
+    assert [key.split("/")[2] for what, key in found.shown if what == "dangling"] == ["a", "z"]
+
+
+def test_rows_in_an_archive_keep_their_objects(world: World) -> None:
+    world.run("d", "r")
+    key = world.push(b"1", 60)
+    world.rows.archive("d", "r")
+    world.rows.delete("d", "r")
+    assert world.swept().removed == 0
+    assert world.keys() == {key}
+
+
+def test_what_was_put_stays_as_long_as_its_run_and_longer(world: World) -> None:
+    world.run("d", "r")
+    world.put(b"1", 400)
+    assert world.swept().needed == 1
+    world.rows.delete("d", "r")
+    assert world.swept().removed == 1
+    world.put(b"2", 29)
+    assert world.swept().young == 1
+    assert len(world.keys()) == 1
+
+
+@pytest.mark.parametrize("threshold", [0, 10_000])
+def test_references_inside_of_values_keep_what_they_lead_to(world: World, threshold: int) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    middle = world.put({"on": [end], "frame": b"x" * 10_000}, 400, "middle", run="gone")
+    world.put(b"nobody's", 400, "lost", run="gone")
+    world.box.set(threshold=threshold)
+    world.run("d", "r")
+    value = world.box.push({"see": (middle, 1)}, key="return_value", dag_id="d", run_id="r")
+    world.write(value, dag_id="d", run_id="r", task_id="t", key="return_value")
+    if threshold == 0:
+        world.aged(world.box.fields(value)["uri"], 400)
+    assert world.swept().removed == 1
+    assert not [key for key in sorted(world.keys()) if "/lost" in key]
+    found = world.box.pull(world.rows.row(value))["see"][0]
+    assert airfreight.get(airfreight.get(found)["on"][0]) == b"end"
+    world.rows.delete("d", "r")
+    assert world.swept().removed == (3 if threshold == 0 else 2)
+    assert not world.keys()
+
+
+def test_pickled_references_are_seen(world: World) -> None:
+    world.box.set(pickle="allow")
+    end = world.put(b"end", 400, "end", run="gone")
+    world.run("d", "r")
+    key = world.push(Odd([end, end]), 400)
+    assert key.endswith(".pkl")
+    assert world.swept().removed == 0
+    assert len(world.keys()) == 2
+
+
+class Odd:
+    """Nothing but pickle keeps it."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+
+    def __reduce__(self) -> Any:
+        return Odd, (self.inner,)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Odd) and other.inner == self.inner
+
+    def __hash__(self) -> int:
+        return 1
+
+
+def test_retention_takes_rows_and_objects_and_leaves_the_last_runs(world: World) -> None:
+    for number, ended in enumerate((100, 90, 80, 5)):
+        world.run("d", f"r{number}", ended=ended)
+        world.push(b"x", 60, run_id=f"r{number}")
+        world.put(b"y", 60, run=f"r{number}")
+    world.run("e", "r0", ended=100)
+    other = world.push(b"x", 60, dag_id="e", run_id="r0")
+    rules = sweep_state.Rules(7 * DAY, 30 * DAY, (("d*", 30 * DAY),), keep_last=2)
+    dry = world.swept(rules, remove=False)
+    assert (dry.orphans, world.state.expired_rows) == (4, 2)
+    assert len(list(connect(world.url).rows())) == 5
+    done = world.swept(rules)
+    assert (done.removed, world.state.expired_rows) == (4, 2)
+    assert {key.split("/")[1] for key in world.keys() - {other}} == {"r2", "r3"}
+    assert len(list(connect(world.url).rows())) == 3
+    assert world.swept(sweep_state.Rules(7 * DAY, 30 * DAY, (("d", 30 * DAY),))).removed == 2
+
+
+def test_only_what_is_ours_goes(world: World) -> None:
+    world.run("d", "r")
+    world.box.set(deployment_id="one")
+    one = world.push(b"1", 60, task_id="one", row=False)
+    world.box.set(deployment_id="two")
+    world.push(b"1", 60, task_id="two", row=False)
+    world.box.set(deployment_id=None)
+    none = world.push(b"1", 60, task_id="none", row=False)
+    found = world.swept(
+        owners={"default": Ownership("two", named=True, unnamed=False, shared=True)}
+    )
+    assert (found.orphans, found.removed, found.kept) == (3, 1, 2)
+    assert world.keys() == {one, none}
+
+
+def test_what_happens_after_the_rows_were_read_is_seen_before_a_removal(world: World) -> None:
+    world.run("d", "r")
+    names = ("row", "nested", "replaced", "running", "orphan")
+    keys = {
+        name: world.push(b"1", 60, task_id=name, row=False, run_id=f"r-{name}") for name in names
+    }
+    rows = {}
+    for name in names:
+        rows[name] = world.box.push(b"1", task_id=name, dag_id="d", run_id=f"r-{name}")
+        world.aged(world.box.fields(rows[name])["uri"], 60)
+    made = world.sweeper()
+    for _ in made.steps():
+        if made.state.step == "remove":
+            break
+    assert made.state.found["default"].orphans == len(names)
+    for name in ("row", "running"):
+        world.rows.run("d", f"r-{name}", "running" if name == "running" else "success")
+    world.rows.xcom(
+        "d", "r-row", "row", world.rows.row(rows["row"]),
+        written=datetime.fromtimestamp(0, timezone.utc),
+    )  # fmt: skip
+    world.rows.xcom("d", "r", "t", world.rows.row({"inner": [world.box.fields(rows["nested"])]}))
+    world.box.push(b"1", task_id="replaced", dag_id="d", run_id="r-replaced")
+    found = made.run().found["default"]
+    assert (found.removed, found.kept) == (1, 4)
+    assert world.keys() == {key for name, key in keys.items() if name != "orphan"}
+
+
+def test_a_sweep_goes_on_where_it_was(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_PAGE", 7)
+    monkeypatch.setattr(sweep, "_AT_A_TIME", 3)
+    monkeypatch.setattr(sorting.Sorter.__init__, "__defaults__", (5,))
+    world.run("d", "r")
+    stays = {world.push(b"1", 60, task_id=f"a{number}") for number in range(20)}
+    for number in range(20):
+        world.push(b"1", 60, task_id=f"b{number}", row=False)
+    folder = world.box.root.parent / "again"
+    seen: list[str] = []
+    made = world.sweeper(folder=folder)
+    while made.state.step != "done":
+        assert len(seen) < 600
+        made = world.sweeper(folder=folder)
+        for part, step in enumerate(made.steps()):
+            seen.append(step)
+            if part == 2:
+                break
+    found = made.state.found["default"]
+    assert (found.objects, found.needed, found.orphans, found.removed) == (40, 20, 20, 20)
+    assert world.keys() == stays
+    assert seen.count("list") > 4
+    assert seen.count("remove") > 6
+    # Begun in one way, it does not go on in another.
+    other = folder.parent / "other"
+    next(world.sweeper(folder=other, remove=False).steps())
+    with pytest.raises(InvalidError, match="other rules"):
+        world.sweeper(folder=other)
+    (other / "state.json").write_text("{}")
+    with pytest.raises(InvalidError, match="--state another folder"):
+        world.sweeper(folder=other)
+
+
+def test_unfinished_uploads_of_runs_that_are_over_are_ended(
+    world: World, s3: Box, server: VersityGW
+) -> None:
+    world.run("d", "r")
+    world.run("d", "now", "running")
+    begun = {
+        name: f"/bucket/xcom/d/{run}/{name}/map_-1/return_value.bin"
+        for name, run in (("over", "r"), ("gone", "g"), ("at-work", "now"))
+    } | {"foreign": "/bucket/xcom/some-file", "elsewhere": "/bucket/other/d/r/t/map_-1/k.bin"}
+    for path in begun.values():
+        assert server.client.request("POST", path, query={"uploads": ""}).status == 200
+    assert world.swept().uploads == 0  # They are of today.
+    later: dict[str, Any] = {"clock": lambda: time.time() + 8 * DAY}
+    alone = Ownership("", named=False, unnamed=True, shared=False)
+    shared = Ownership("", named=False, unnamed=True, shared=True)
+    assert world.swept(remove=False, **later).uploads == 3
+    assert len(_uploads(server)) == 5
+    found = world.swept(owners={"default": shared}, **later)
+    assert (found.uploads, found.aborted) == (3, 1)
+    assert not any("/over/" in key for key in _uploads(server))
+    assert world.swept(owners={"default": alone}, **later).aborted == 1
+    left = {
+        path.removeprefix("/bucket/")
+        for name, path in begun.items()
+        if name not in ("over", "gone")
+    }
+    assert _uploads(server) == left
+
+
+def _uploads(server: VersityGW) -> set[str]:
+    """The keys of all unfinished uploads."""
+    answer = server.client.request("GET", "/bucket", query={"uploads": ""})
+    assert answer.status == 200
+    return set(re.findall(r"<Key>([^<]*)</Key>", answer.body.decode()))
+
+
+def test_a_value_that_can_not_be_looked_into_ends_the_sweep(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    world.run("d", "r")
+    world.push([end] * 2, 60)
+    lost = world.push([end, 2], 60, task_id="lost")
+    (world.box.root / lost).unlink()
+    assert world.swept().removed == 0  # A lost one leads nowhere.
+    monkeypatch.setattr(exchange, "save", _denied)
+    with pytest.raises(DeniedError):
+        world.swept()
+    assert len(world.keys()) == 2
+
+
+def _denied(*_: Any) -> None:
+    raise DeniedError("not for you")
+
+
+def test_the_command(
+    world: World,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    world.run("d", "r")
+    world.push(b"1", 60)
+    world.push(b"22", 60, task_id="orphan", row=False)
+    real = runtime.administration
+    monkeypatch.setattr(runtime, "administration", lambda: Aged(real(), world.ages))
+    words = ["sweep", "--database", world.url]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "1 orphans" in said
+    assert "nothing needs: d/r/orphan/map_-1/return_value.bin" in said
+    assert "nothing was changed; --yes removes" in said
+    assert len(world.keys()) == 2
+    assert main([*words, "--yes"]) == 1
+    assert "airfreight claim --yes" in capsys.readouterr().err
+    assert main(["claim", "--database", world.url, "--yes"]) == 0
+    capsys.readouterr()
+    assert main([*words, "--yes", "--json", "--retention", "x=30d", "--keep-last", "3"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["removed"] is True
+    assert told["stores"]["default"]["removed"] == 1
+    assert told["stores"]["default"]["removed_bytes"] == 2
+    assert not (tmp_path / "airfreight-sweep").exists()
+    assert main([*words, "--grace", "1h"]) == 2
+    assert "at least 1d" in capsys.readouterr().err
+    assert main([*words, "--store", "elsewhere"]) == 1
+    assert "the settings have default" in capsys.readouterr().err
+    for wrong in (["--grace", "7"], ["--retention", "30d"]):
+        with pytest.raises(SystemExit):
+            main([*words, *wrong])
+        assert "right is e.g." in capsys.readouterr().err
