@@ -80,6 +80,7 @@ AZURE_ROLE = _object(
 _PREFIXES = _list(TEXT)
 _CONDITION = _object(
     age=DAYS,
+    daysSinceCustomTime=DAYS,
     daysSinceNoncurrentTime=DAYS,
     isLive={"type": "boolean"},
     matchesPrefix=_PREFIXES,

@@ -27,6 +27,8 @@ _DAY = 86400
 CLASSES = (1, 2, 3, 7, 14, 30, 60, 90, 180, 365, 730, 1825, 3650)
 #: Objects' name of their class, as `src/store/s3` tags them.
 TAG = "airfreight-retention"
+#: In place of a class: of objects that carry the end of their time, `src/store/gcs`.
+ENDED = "ended"
 #: Longest readable head of a DAG's id in a key: kFieldLimit in `src/freight/coordinate.cc`. What
 #: is longer goes on with a hash.
 _MAX_HEAD = 160
@@ -42,7 +44,8 @@ class Expiry(NamedTuple):
     Attributes:
         prefix: of keys in the bucket.
         days: whole ones, not fewer than the retention has.
-        tag: the class that objects have to be tagged with; "": all below the prefix.
+        tag: the class that objects have to be tagged with; `ENDED`: those whose own time is over;
+            "": all below the prefix.
     """
 
     prefix: str
@@ -135,12 +138,15 @@ def _expiries(
                     f"{words}. Give more days, or shorten the rule"
                 )
     found = []
+    ended = place.kind == "gs"
+    if ended:
+        found.append(Expiry(place.folder, 0, ENDED))
     if tagged:
         # All of them: a DAG may shorten a retention to any.
         found += [Expiry(place.folder, days, f"{days}d") for days in CLASSES]
     for rule in mine:
         seconds = int(rule.values.get("retention", "0"))
-        if not seconds or tagged:
+        if not seconds or tagged or ended:
             continue
         where = f"rule {rule.name!r}, line {rule.lines['retention']} of {source}"
         problem = _not_by_prefix(rule, rules)

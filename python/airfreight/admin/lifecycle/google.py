@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airfreight.admin.lifecycle import Made, Plan
+from airfreight.admin.lifecycle import ENDED, Made, Plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,11 @@ def rules(document: Any) -> list[Any]:
 def made(plans: Sequence[Plan], existing: Any) -> Made:
     """For `gcloud storage buckets update --lifecycle-file`."""
     (plan,) = plans
-    found = [_delete(one.prefix, age=one.days) for one in plan.expiries]
+    found = [
+        # Each object's customTime is the end of its time, whatever rule or DAG says so.
+        _delete(one.prefix, **{"daysSinceCustomTime" if one.tag == ENDED else "age": one.days})
+        for one in plan.expiries
+    ]
     for folder in plan.folders:
         if plan.abort_after:
             found.append(_delete(folder + _PARTS, age=plan.abort_after))
