@@ -41,10 +41,17 @@ def _frames(one: Any, other: Any, place: str) -> str | None:
         return found
     for position in range(one.shape[1]):
         left, right = one.iloc[:, position], other.iloc[:, position]
-        found = arrays(left.array, right.array, f"{place}, column {one.columns[position]!r}")
+        found = arrays(left.array, right.array, f"{place}, column {_label(one, position)}")
         if found:
             return found
     return None
+
+
+def _label(frame: Any, position: int) -> str:
+    try:
+        return repr(frame.columns[position])
+    except NotImplementedError:  # pandas has no text of a tuple of times that Python has not.
+        return str(position)
 
 
 def _extras(one: Any, other: Any, place: str) -> str | None:

@@ -102,6 +102,21 @@ def test_labels_of_types_that_arrow_does_not_compare_come_back(box: Box) -> None
     assert box.through(frame).columns.tolist() == frame.columns.tolist()
 
 
+def test_views_of_arrow_come_back(box: Box) -> None:
+    texts = arrow(pa.array(["a" * 100, None, "b"], pa.string_view()))
+    frame = pd.DataFrame({"a": texts, "b": arrow(pa.array([[1], None, []], pa.list_(pa.int8())))})
+    assert_same(box.through(frame), frame)
+    assert_same(box.through(pd.Index(texts)), pd.Index(texts))
+
+
+def test_categories_that_python_can_not_hold_come_back(box: Box) -> None:
+    times = pd.Index(arrow(pa.array([2**62], pa.timestamp("s"))))
+    series = pd.Series(pd.Categorical.from_codes([0, -1], categories=times))
+    for describe in ("schema", "full"):
+        box.set(describe=describe)
+        assert_same(box.through(series), series)
+
+
 def test_labels_that_python_can_not_hold_are_refused(box: Box) -> None:
     frame = pd.DataFrame([[1]], columns=pd.Index(arrow(pa.array([-(2**60)], pa.timestamp("us")))))
     with pytest.raises(TypeError, match=r"^value: column '0': .*OverflowError"):
@@ -205,6 +220,37 @@ def test_labels_and_categories_of_texts_that_utf8_can_not_hold_come_back(box: Bo
     assert_same(box.through(frame), frame)
     frame = pd.DataFrame({"a": pd.Categorical.from_codes([0, 1, -1], texts)})
     assert_same(box.through(frame), frame)
+
+
+NAN = float("nan")
+LEVELS = {
+    "tuples of a NaN": objects((1, NAN), "x", frozenset([(NAN,)])),
+    "decimals of none": objects(decimal.Decimal(1), (decimal.Decimal("NaN"),), "x"),
+    "intervals": pd.IntervalIndex.from_tuples([(0, 5), (1, 3), (2, 9)], closed="left"),
+    "long intervals": pd.IntervalIndex.from_arrays([2**60 + 1, 3, 5], [2**61 + 1, 4, 6]),
+    "intervals of a frequency": pd.interval_range(pd.Timestamp("2026", tz="UTC"), periods=3),
+    "dictionaries": arrow(pa.array(["a", "b", "c"]).dictionary_encode()),
+    "times that Python has not": np.array([10**11, -(10**12), 0], "M8[s]"),
+}
+
+
+@pytest.mark.parametrize("codes", [[0, 1, 2], [2, -1, 0], [0, 0, 2]])
+@pytest.mark.parametrize("kind", LEVELS)
+def test_levels_of_rare_labels_come_back(box: Box, kind: str, codes: list[int]) -> None:
+    labels = LEVELS[kind]
+    level = pd.Index(labels, dtype=labels.dtype, tupleize_cols=False)
+    index = pd.MultiIndex([level, ["p", "q", "r"]], [codes, [1, 0, -1]], names=["a", ("b", 1)])
+    assert_same(box.through(indexed(index)), indexed(index))
+    frame = pd.DataFrame(np.arange(3)[np.newaxis])
+    frame.columns = index
+    assert_same(box.through(frame), frame)
+
+
+def test_labels_that_only_one_process_tells_apart_are_refused(box: Box) -> None:
+    level = pd.Index(objects(frozenset([NAN]), frozenset([float("nan")])), dtype=object)
+    index = pd.MultiIndex([level], [[0, 1]])
+    with pytest.raises(TypeError, match=r"the index: level 0 has labels .* not tell apart"):
+        box.push(indexed(index))
 
 
 def test_labels_that_no_row_uses_come_back_however_many(box: Box) -> None:

@@ -19,6 +19,8 @@ from tests.oracle import assert_same
 from tests.python.conftest import Box, stored
 from tests.python.test_documents import allow
 
+import airfreight
+
 try:
     import pydantic
 except ModuleNotFoundError:  # Airflow 2 has none.
@@ -127,6 +129,19 @@ def test_each_field_comes_back_as_it_was_or_the_push_is_refused(
             assert str(error).startswith("value")  # noqa: PT017
             continue
         assert_same(whole, box.pull(stored(row)))
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize("value", ONES, ids=repr)
+def test_an_element_that_is_left_to_airflow_comes_back(box: Box, value: Any) -> None:
+    items = [value, {"a": value, "b": b"x" * 5000}, 3]
+    row = stored(box.push(airfreight.mappable(items)))
+    found = box.pull(row)
+    assert_same(found[0], value)
+    assert_same(list(found), items)
+    assert_same(airfreight.get(box.fields(row), 0), value)
+    inner = box.through(airfreight.mappable([airfreight.mappable([value])]), key="inner")
+    assert_same(list(inner[0]), [value])
 
 
 @pytest.mark.usefixtures("allowed")

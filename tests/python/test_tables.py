@@ -304,6 +304,15 @@ def test_an_extension_type_has_to_be_registered_on_both_sides(box: Box) -> None:
     assert caught.value.task == "extract"
 
 
+def test_a_dictionary_of_an_extension_type_is_refused(box: Box) -> None:
+    values = pa.array([b"x" * 16], pa.uuid())  # pyarrow can't read the schema that it writes.
+    array = pa.DictionaryArray.from_arrays(pa.array([0, None], pa.int8()), values)
+    for value in (array, pa.table({"a": array})):
+        with pytest.raises(TypeError, match=r"^value: .*would .*come back"):
+            box.push(value)
+    assert box.objects() == []
+
+
 @pytest.mark.parametrize("metadata", [None, {}, {"a": "b"}])
 @pytest.mark.parametrize("alike", [True, False])
 def test_a_table_keeps_whether_it_has_metadata(box: Box, metadata: Any, *, alike: bool) -> None:

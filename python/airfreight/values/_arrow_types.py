@@ -68,6 +68,14 @@ def to_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any], start: int, stop: in
     return pa.array(rows, pa.large_binary())
 
 
+def size(chunks: pa.Array | pa.ChunkedArray) -> int:
+    """Bytes of the cells; where pyarrow can't tell them (views, before 24), of their buffers."""
+    try:
+        return int(chunks.nbytes)
+    except pa.ArrowException:
+        return int(chunks.get_total_buffer_size())
+
+
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> pa.ChunkedArray:
     """The inverse of `to_arrow`, for all rows of a column."""
     kind = _unpack_type(spec["schema"]) if "schema" in spec else _named(spec["type"])

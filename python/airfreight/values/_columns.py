@@ -194,7 +194,7 @@ def make_column(
         if not isinstance(chunks, pa.ChunkedArray):
             chunks = pa.chunked_array([chunks])
         more, arrow = _arrow_types.plan(chunks)
-        return Column(spec | more, arrow, chunks, chunks.nbytes / max(1, len(chunks)))
+        return Column(spec | more, arrow, chunks, _arrow_types.size(chunks) / max(1, len(chunks)))
     if isinstance(dtype, pd.SparseDtype):
         return _sparse_column(series, dtype, spec, options)
     raise Refused(
@@ -683,7 +683,7 @@ def to_base64(array: pa.Array) -> str:
     sink = pa.BufferOutputStream()
     batch = pa.record_batch([array], names=["v"])
     # No codec of Parquet's sees what lies in the metadata, such as 60,000 categories.
-    compression = "zstd" if array.nbytes >= WORTH_COMPRESSING else None
+    compression = "zstd" if _arrow_types.size(array) >= WORTH_COMPRESSING else None
     options = pa.ipc.IpcWriteOptions(compression=compression)
     with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
         writer.write_batch(batch)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from airfreight.values import _columns, _objects, document
+from airfreight.values import DEFAULTS, _columns, _objects, document
 from airfreight.values._columns import (
     WORTH_COMPRESSING,
     from_arrow,
@@ -114,6 +114,11 @@ def _level_labels(
             f"level {level} has a label twice, by which rows can't tell which of them is theirs; "
             "make it anew with pd.MultiIndex.from_frame(index.to_frame())"
         )
+    if labels.dtype == object and len(set(_keys(labels, options))) < len(labels):
+        raise Refused(
+            f"level {level} has labels that differ, and that a copy of them does not tell apart; "
+            "leave one of them in it"
+        )
     packed = pack_index(labels.rename(None), options)
     if len(labels) > 4 * len(codes) and (size := _size(packed)) > _MAX_SPARE_BYTES:
         raise Refused(
@@ -133,10 +138,16 @@ def _is_made(labels: pd.Index[Any], codes: Any) -> bool:
     """Whether `MultiIndex.from_arrays` would make the same level: sorted, and all of it in use."""
     if type(labels) is pd.RangeIndex or getattr(labels, "freq", None) is not None:
         return False
+    if isinstance(labels, pd.IntervalIndex):
+        return False  # Its ends have frequencies, and are floats where a row's label is missing.
     if isinstance(labels, pd.CategoricalIndex):
         return bool(np.array_equal(labels.codes, np.arange(len(labels.categories))))
     if labels.dtype == object and set(map(type, labels)) - {str}:
         return False
+    if isinstance(labels.dtype, pd.ArrowDtype) and pa.types.is_dictionary(
+        labels.dtype.pyarrow_dtype
+    ):
+        return False  # pandas would take the dictionary for the level.
     try:
         if not (labels.is_monotonic_increasing and labels.is_unique):
             return False
@@ -185,7 +196,11 @@ def _positions(level: pd.Index[Any], array: Any) -> Any:
     if isinstance(level.dtype, pd.IntervalDtype) or level.dtype == object:
         # Intervals that overlap pandas does not look up.
         known = {label: position for position, label in enumerate(level)}
-        codes[there] = [known[label] for label in labels]
+        try:
+            codes[there] = [known[label] for label in labels]
+        except KeyError:  # A NaN inside of one is equal to itself only as long as it is no copy.
+            known = {key: position for position, key in enumerate(_keys(level))}
+            codes[there] = [known[key] for key in _keys(labels)]
         return codes
     if labels.dtype != level.dtype:  # Integers among which some are missing.
         labels = labels.astype(level.dtype)
@@ -195,11 +210,25 @@ def _positions(level: pd.Index[Any], array: Any) -> Any:
     return codes
 
 
+def _keys(labels: pd.Index[Any], options: Options | None = None) -> list[Any]:
+    """What tells labels apart that are Python objects, for copies of them too."""
+    if options is None:
+        options = DEFAULTS
+    try:
+        return document.Encoder(options=options).texts(labels.tolist())
+    except document.Unsupported as error:
+        raise Refused(f"a label is of type {error.cls.__name__}") from None
+
+
 def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
     """The labels of one level, missing ones included, of a dtype that holds all of them."""
     # Without names, one of which could be the number of another level.
     values = index.set_names([None] * index.nlevels).get_level_values(level)
     labels = index.levels[level]
+    if isinstance(labels, pd.IntervalIndex) and _would_round(labels, values):
+        codes = np.asarray(index.codes[level])
+        cells = [None if code < 0 else labels[code] for code in codes.tolist()]
+        return pd.Index(cells, dtype=object, tupleize_cols=False)
     if values.dtype == labels.dtype or not isinstance(labels.dtype, np.dtype):
         return values
     if labels.dtype.kind not in "biu":
@@ -211,6 +240,16 @@ def level_values(index: pd.MultiIndex, level: int) -> pd.Index[Any]:
     data[there] = labels.to_numpy()[codes[there]]
     masked = pd.arrays.BooleanArray if labels.dtype.kind == "b" else pd.arrays.IntegerArray
     return pd.Index(masked(data, ~there))
+
+
+def _would_round(labels: pd.IntervalIndex[Any], values: pd.Index[Any]) -> bool:
+    """Whether missing labels make floats of integers that floats do not hold."""
+    if labels.dtype == values.dtype:
+        return False
+    return any(
+        end.dtype.kind in "iu" and not np.array_equal(end, end.astype("f8").astype(end.dtype))
+        for end in (labels.left, labels.right)
+    )
 
 
 def _is_equal(one: pd.Index[Any], other: pd.Index[Any]) -> bool:

@@ -27,6 +27,8 @@ VALUE = "value.json"
 WORTH_PARTS = 256 << 10
 #: Members of these types have parts, and are read as a whole.
 _IN_MEMORY = frozenset(("document", "json"))
+#: What may hold objects that are left to Airflow's serializer, besides archives.
+_DOCUMENT = "document"
 #: Sequences of what is no value of its own. (Frames and arrays are none here: of them, columns.)
 _WHOLE = (str, bytes, bytearray, memoryview)
 #: Labels that an error names.
@@ -402,7 +404,7 @@ def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> A
     """
     codec = codec_of(kind)
     try:
-        if getattr(codec, "NESTING", False):
+        if kind == _DOCUMENT or getattr(codec, "NESTING", False):
             return codec.decode(data, unleaf)
         return codec.decode(data)
     except (Error, ImportError, MemoryError):

@@ -247,7 +247,13 @@ def _marked(schema: pa.Schema, chunks: list[list[int]] | None) -> pa.Schema:
                 f"value: the schema's metadata has the key {key.decode()!r}, which is one of "
                 "airfreight's own: take it out with value.replace_schema_metadata(…)"
             )
-    back = pa.ipc.read_schema(schema.serialize())
+    try:
+        back = pa.ipc.read_schema(schema.serialize())
+    except pa.ArrowException as error:  # Of an extension type as the values of a dictionary.
+        raise TypeError(
+            f"value: its schema would not come back from a stream of Arrow IPC ({error}); push the "
+            "storage of its extension types, or cast what it can't be read with"
+        ) from error
     if not back.equals(schema, check_metadata=True):
         raise TypeError(f"value: {_changed(schema, back)}")
     ours = {}

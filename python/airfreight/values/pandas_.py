@@ -152,7 +152,10 @@ def _name_categories(frame: pd.DataFrame, dtypes: list[str]) -> None:
     levels = getattr(frame.index, "levels", (frame.index,))
     for position, dtype in enumerate((*frame.dtypes, *(level.dtype for level in levels))):
         if isinstance(dtype, pd.CategoricalDtype):
-            first = ", ".join(map(_describe.label, dtype.categories[:_SHOWN_CATEGORIES]))
+            try:
+                first = ", ".join(map(_describe.label, dtype.categories[:_SHOWN_CATEGORIES]))
+            except _PART_ERRORS:  # Python has no such objects.
+                continue
             dtypes[position] = f"category ({first})"
 
 
@@ -453,7 +456,10 @@ def _labels(frame: pd.DataFrame) -> list[Any]:
 
 
 def _label(label: Any) -> str:
-    text = str(label)
+    try:
+        text = str(label)
+    except Exception:  # noqa: BLE001 (a tuple of times that Python's own classes do not reach)
+        return f"<{type(label).__name__}>"
     if not text.isprintable():
         text = ascii(text)
     return text if len(text) <= 60 else f"{text[:59]}…"
