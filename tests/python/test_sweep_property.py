@@ -374,7 +374,7 @@ def make(s3: Box, server: VersityGW, url: str, tmp_path: Path) -> Callable[[int,
 
 
 def test_nothing_that_a_row_refers_to_is_removed(make: Callable[[int, float], World]) -> None:
-    removed = [len(_live(make(seed, GRACE)).removed) for seed in range(3 * MANY)]
+    removed = [len(_live(make(seed, GRACE)).removed) for seed in range(2 * MANY)]
     assert sum(removed) > len(removed)  # Or else nothing was at stake.
 
 
