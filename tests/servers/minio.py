@@ -34,7 +34,7 @@ class MinIO(S3Server):
     VARIABLE = "AIRFREIGHT_MINIO"
     # The last commit that the module proxy has; the project's release tags are no Go versions.
     MODULE = "github.com/minio/minio@v0.0.0-20260212201848-7aac2a2c5b7c"
-    LACKS = frozenset({"2000-bytes-of-metadata", "puts-beside-removals"})
+    LACKS = frozenset({"2000-bytes-of-metadata", "puts-beside-removals", "uploads-by-prefix"})
 
     def assume(self, policy: dict[str, Any]) -> dict[str, str]:
         """Keys that may do what a policy says and nothing else, as what any S3 client reads.
