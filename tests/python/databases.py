@@ -162,7 +162,7 @@ class Rows:
         """As `airflow db clean`: into a table of its own, and out of `xcom`."""
         columns = self._tables["xcom"].c
         table = sa.table(f"_airflow_deleted__xcom__{name}")
-        rows = sa.select(columns).where(columns.dag_id == dag, columns.run_id == run)
+        rows = sa.select(*columns).where(columns.dag_id == dag, columns.run_id == run)
         quote = self.engine.dialect.identifier_preparer.quote
         with self.engine.begin() as connection:
             text = rows.compile(self.engine, compile_kwargs={"literal_binds": True})
