@@ -220,15 +220,15 @@ def test_what_the_role_may_not_ask_is_not_known_and_no_failure(
 ) -> None:
     s3.set(deployment_id="prod-eu")
     s3.push(b"value")
-    questions = ("versioning", "lifecycle", "publicAccessBlock", "logging")
+    questions = ("versioning", "lifecycle", "publicAccessBlock", "logging", "encoding-type")
     proxy.script = answers(**dict.fromkeys(questions, REFUSED))
     told = Told(capsys)
     assert told.status == 0
     unknown = [
         one for one in told.findings if one.state == "unknown" and "AccessDenied" in one.text
     ]
-    assert len(unknown) == 4, told.findings
-    assert all("--role doctor" in one.fix for one in unknown)
+    assert len(unknown) == 5, told.findings
+    assert all("airfreight iam-policy --role" in one.fix for one in unknown)
 
 
 def test_what_is_wrong_with_a_bucket_is_told(
@@ -296,6 +296,22 @@ def test_what_is_right_with_a_bucket_is_told(
         "access is logged to the bucket logs",
     ):
         assert told.find(text).state == "ok"
+
+
+def test_objects_of_another_deployment_are_an_error(
+    box: Box, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.set(deployment_id="staging é")
+    for number in range(30):
+        box.push(b"value", task_id=f"theirs{number}")
+    told = Told(capsys)
+    assert told.find("none is another deployment's", "store default").state == "ok"
+    box.set(deployment_id="prod-eu")
+    told = Told(capsys)
+    found = told.find("objects of other deployments lie here: staging é (ours is prod-eu)")
+    assert found.state == "error"
+    assert "a prefix of its own" in found.fix
+    assert told.status == 1
 
 
 def test_a_store_that_does_not_answer_or_may_not_be_written_is_an_error(

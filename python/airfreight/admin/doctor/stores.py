@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from airfreight import runtime
 from airfreight.admin.doctor import ERROR, NOTE, OK, UNKNOWN, WARNING, Finding
@@ -30,6 +31,10 @@ _LOOPBACK = ("127.", "localhost", "[::1]")
 PROBE_DAG = "airfreight-doctor"
 _PROBE_SECONDS = 3600
 _PROBE = b"written by `airfreight doctor`; may be removed\n"
+#: Of an object's metadata, percent-encoded: src/freight/attempt.cc.
+_OWNER = "af-owner"
+#: Objects whose owner is looked at.
+_LOOKED_AT = 20
 _LIFECYCLE = "put the rules that `airfreight lifecycle` prints to the bucket"
 _MAY_ASK = "for an answer, allow the role what `airfreight iam-policy --role doctor` prints"
 
@@ -89,6 +94,8 @@ def _of_one(area: str, store: Store, asked: Asked) -> Iterator[Finding]:
             "versions, public access, access logs and lifecycle rules are asked of S3 only; the "
             "server's clock, too",
         )
+    if store.name:
+        yield from _owners(area, store, opened)
 
 
 def _transport(area: str, store: Store, opened: Mapping[str, str]) -> Iterator[Finding]:
@@ -269,6 +276,44 @@ def _redis(area: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
         yield Finding(area, WARNING, warning, "see docs/redis.md")
     if not facts.get("warnings"):
         yield Finding(area, OK, "keeps what it has: nothing of its settings drops or loses values")
+
+
+def _owners(area: str, store: Store, opened: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether another deployment writes to the same place, by a look at some objects."""
+    ours = settings().deployment_id
+    try:
+        found = _found_owners(store, opened)
+    except Error as error:
+        yield Finding(
+            area,
+            UNKNOWN,
+            f"whether another deployment writes here, too: {error}",
+            "the role of a sweep may look: `airfreight iam-policy --role sweep`",
+        )
+        return
+    others = sorted(owner for owner in found if owner and owner != ours)
+    if others:
+        yield Finding(
+            area,
+            ERROR,
+            f"objects of other deployments lie here: {', '.join(others)}"
+            + (f" (ours is {ours})" if ours else ""),
+            "give each deployment a prefix of its own",
+        )
+    elif found:
+        yield Finding(area, OK, f"of {_LOOKED_AT} objects at most, none is another deployment's")
+
+
+def _found_owners(store: Store, opened: Mapping[str, str]) -> set[str]:
+    """The owners of some objects of the first page of a listing."""
+    from airfreight import _core
+
+    stores = _core.Administration([(store.name, store.uri, opened)], timeout=settings().timeout)
+    rows, _ = stores.list(store.name, "", "", 1000)
+    # (What begins with a tilde is no XCom: claims, parts.)
+    keys = [key for key, *_ in rows if not key.startswith("~")]
+    some = keys[:: max(1, -(-len(keys) // _LOOKED_AT))]
+    return {unquote(stores.head(store.name, key)[2].get(_OWNER, "")) for key in some}
 
 
 def _not_known(area: str, what: str, why: str) -> Finding:
