@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -173,7 +173,9 @@ def _item(
     policy = settings().policy
     kind = str(fields["_xcom_type"])
     found = None if policy is None else policy.find(row.dag, row.task, row.key, kind, len(data))
-    *decided, kept = decide(settings(), found).fields()
+    decided = decide(settings(), found)
+    if retention is not None:
+        decided = replace(decided, retention=retention)
     try:
         told = Told(
             rows=fields.get("rows"),
@@ -190,7 +192,7 @@ def _item(
             "told": told,
             "attempt": int(fields["attempt"]),
             "started_micros": int(fields["started"]),
-            "decision": (*decided, kept if retention is None else retention),
+            "decision": decided.fields(),
         }
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptError(
