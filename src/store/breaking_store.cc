@@ -174,4 +174,34 @@ Result<ListPage> BreakingStore::List(std::string_view prefix, std::string_view t
   return Told(*breaker_, inner_->List(prefix, token, limit, context), context);
 }
 
+Result<VersionPage> BreakingStore::ListVersions(std::string_view prefix, std::string_view token,
+                                                int limit, const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(Enter(*inner_, *breaker_, {}, context));
+  return Told(*breaker_, inner_->ListVersions(prefix, token, limit, context), context);
+}
+
+Result<ObjectInfo> BreakingStore::HeadVersion(std::string_view key, std::string_view id,
+                                              const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(Enter(*inner_, *breaker_, key, context));
+  return Told(*breaker_, inner_->HeadVersion(key, id, context), context);
+}
+
+Status BreakingStore::RemoveVersion(std::string_view key, std::string_view id,
+                                    const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(Enter(*inner_, *breaker_, key, context));
+  return Told(*breaker_, inner_->RemoveVersion(key, id, context), context);
+}
+
+Result<UploadPage> BreakingStore::ListUploads(std::string_view prefix, std::string_view token,
+                                              int limit, const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(Enter(*inner_, *breaker_, {}, context));
+  return Told(*breaker_, inner_->ListUploads(prefix, token, limit, context), context);
+}
+
+Status BreakingStore::AbortUpload(std::string_view key, std::string_view id,
+                                  const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(Enter(*inner_, *breaker_, key, context));
+  return Told(*breaker_, inner_->AbortUpload(key, id, context), context);
+}
+
 }  // namespace airfreight

@@ -45,6 +45,14 @@ class BreakingStore final : public ObjectStore {
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
   Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
                         const Context& context) override;
+  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override;
+  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
+                                 const Context& context) override;
+  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
+  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
+                                 const Context& context) override;
+  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
   const std::shared_ptr<ObjectStore> inner_;

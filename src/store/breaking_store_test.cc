@@ -300,6 +300,15 @@ TEST_F(BreakingStoreTest, APartThatFailsOpensIt) {
   EXPECT_THAT(moody_->Take(), IsEmpty());
 }
 
+TEST_F(BreakingStoreTest, VerbsOfAdministrationReachTheStoreToo) {
+  Open();
+  EXPECT_TRUE(IsError(store_->ListVersions("", "", 10, {}), ErrorCode::kUnavailable));
+  EXPECT_TRUE(IsError(store_->HeadVersion("k", "1", {}), ErrorCode::kUnavailable));
+  EXPECT_TRUE(IsError(store_->RemoveVersion("k", "1", {}), ErrorCode::kUnavailable));
+  EXPECT_TRUE(IsError(store_->ListUploads("", "", 10, {}), ErrorCode::kUnavailable));
+  EXPECT_TRUE(IsError(store_->AbortUpload("k", "1", {}), ErrorCode::kUnavailable));
+}
+
 // The order of the layers: what opens it has outlasted all retries.
 TEST_F(BreakingStoreTest, RetriesComeFirst) {
   RetryHooks hooks;

@@ -245,8 +245,8 @@ def airflow(
         **given_env,
     }
     # What runs on all releases clears nothing: Airflow 2 needs its webserver only for that.
-    rest = version in ("3.3.2", "2.11.2")
-    with Airflow(version, DAGS, env, rest=rest) as running:
+    full = version in ("3.3.2", "2.11.2")
+    with Airflow(version, DAGS, env, rest=full, triggerer=full) as running:
         yield running
 
 
