@@ -16,7 +16,7 @@ from tests.servers.minio import MinIO
 from tests.servers.moto_server import MotoServer
 
 from airfreight import DeniedError, Error
-from airfreight._core import Coordinate, Freight
+from airfreight._core import Administration, Coordinate, Freight
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -54,9 +54,10 @@ class Actors:
         user = self.server.user_with(policy, name)
         return {"AWS_ACCESS_KEY_ID": user.access_key, "AWS_SECRET_ACCESS_KEY": user.secret_key}
 
-    def freight(
-        self, *arguments: str, place: str = STORE, settings: Mapping[str, str] | None = None
-    ) -> Freight:
+    def settings(
+        self, *arguments: str, settings: Mapping[str, str] | None = None
+    ) -> dict[str, str]:
+        """What a store is opened with by whoever may do what is printed."""
         policy = printed(
             "iam-policy",
             *arguments,
@@ -65,15 +66,20 @@ class Actors:
             **{f"s3_{name}": text for name, text in (settings or {}).items()},
         )
         keys = self.keys(policy)
-        opened = {
+        token = keys.get("AWS_SESSION_TOKEN")
+        return {
             "endpoint_url": self.server.endpoint,
             "region": "us-east-1",
             "access_key_id": keys["AWS_ACCESS_KEY_ID"],
             "secret_access_key": keys["AWS_SECRET_ACCESS_KEY"],
-            **({"session_token": token} if (token := keys.get("AWS_SESSION_TOKEN")) else {}),
+            **({"session_token": token} if token else {}),
             **(settings or {}),
         }
-        return Freight([("default", place, opened)])
+
+    def freight(
+        self, *arguments: str, place: str = STORE, settings: Mapping[str, str] | None = None
+    ) -> Freight:
+        return Freight([("default", place, self.settings(*arguments, settings=settings))])
 
 
 @pytest.fixture(params=["minio", "moto"])
@@ -158,6 +164,26 @@ def test_a_sweep_lists_reads_and_removes_but_never_writes(actors: Actors, here: 
     with pytest.raises(DeniedError):
         put(sweep, Coordinate("dag", "run", "other", "return_value"))
     assert sweep.purge(reference)
+
+
+def test_the_role_of_erase_sees_and_ends_versions_and_a_worker_does_not(
+    minio: MinIO, here: Coordinate
+) -> None:
+    actors = Actors(minio)
+    put(actors.freight(), here)
+
+    def stores(*arguments: str) -> Administration:
+        return Administration([("default", STORE, actors.settings(*arguments))])
+
+    key = here.object_key("bin")
+    with pytest.raises(DeniedError, match="s3:ListBucketVersions"):
+        stores().list_versions("default", key)
+    erase = stores("--role", "erase")
+    rows, _ = erase.list_versions("default", key)
+    assert len(rows) == 1
+    erase.remove_version("default", key, rows[0][4])
+    assert erase.list_versions("default", key) == ([], "")
+    assert erase.list_uploads("default", "") == ([], "")
 
 
 def test_tags_of_retention_need_what_is_printed_for_them(minio: MinIO, here: Coordinate) -> None:

@@ -269,6 +269,15 @@ def test_a_role_of_azure_lists_only_where_it_is_to(printed: Printed) -> None:
         assert one["condition"].count("(") == one["condition"].count(")")
 
 
+def test_on_azure_who_ends_uploads_writes(printed: Printed) -> None:
+    def may_write(role: str) -> bool:
+        made = printed("--role", role, store="az://container/xcom", az_account="account")
+        return any(name.endswith("/blobs/write") for name in made["role"]["DataActions"])
+
+    assert may_write("worker")
+    assert may_write("erase")
+
+
 def test_stores_of_several_clouds_are_asked_for_one_by_one(printed: Printed) -> None:
     policy = '[stores.g]\nuri = "gs://bucket/xcom"\n'
     assert printed.text(status=1, store="s3://bucket/xcom", policy=policy) == ""

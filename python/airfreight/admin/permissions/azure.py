@@ -24,6 +24,8 @@ _ACTIONS = {
     p.VERSIONS: (_READ,),
     p.WRITE: (f"{_BLOBS}/write",),
     p.REMOVE: (f"{_BLOBS}/delete",),
+    # What was sent of an upload goes with an empty list of blocks, which is a write.
+    p.ABORT: (f"{_BLOBS}/write",),
     p.REMOVE_VERSIONS: (f"{_BLOBS}/deleteBlobVersion/action",),
 }
 _LISTING = f"ActionMatches{{'{_READ}'}} AND SubOperationMatches{{'Blob.List'}}"
