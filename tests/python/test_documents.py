@@ -7,7 +7,7 @@ import dataclasses
 import datetime
 import decimal
 import enum
-import fractions  # noqa: F401 (golden expressions)
+import fractions
 import importlib
 import importlib.resources
 import io
@@ -329,6 +329,23 @@ def test_an_unsupported_value_is_a_type_error_that_names_the_place_and_the_type(
     assert message.startswith(place)
     assert kind in message
     assert box.objects() == []
+
+
+@pytest.mark.parametrize(
+    "factory",
+    [
+        *(collections.Counter, collections.OrderedDict, collections.defaultdict, collections.deque),
+        *(decimal.Decimal, fractions.Fraction, list, None),
+    ],
+    ids=str,
+)
+def test_what_a_defaultdict_makes_its_values_with_comes_back(box: Box, factory: Any) -> None:
+    value: Any = collections.defaultdict(factory)
+    if factory is not None:
+        value["a"]
+    back = box.through(value)
+    assert back.default_factory is factory
+    assert_same(back, value)
 
 
 def test_the_message_holds_no_values() -> None:

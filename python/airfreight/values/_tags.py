@@ -49,6 +49,8 @@ _FACTORIES: dict[str, type] = {
     kind.__name__: kind
     for kind in (
         bool, bytearray, bytes, complex, dict, float, frozenset, int, list, object, set, str, tuple,
+        collections.Counter, collections.OrderedDict, collections.defaultdict, collections.deque,
+        decimal.Decimal, fractions.Fraction,
     )
 }  # fmt: skip
 _PATHS: dict[str, type[pathlib.PurePath]] = {
@@ -76,8 +78,8 @@ def _defaultdict(value: collections.defaultdict[Any, Any]) -> Tag:
     if factory is not None and _FACTORIES.get(str(name)) is not factory:
         raise Unsupported(
             type(value),
-            "its default_factory is none of Python's own plain types (list, dict, int, …): "
-            "convert it with dict(…)",
+            "its default_factory is none of Python's own plain types (list, dict, int, Counter, …):"
+            " convert it with dict(…)",
         )
     return "~defaultdict", list(value.items()), PAIRS, name
 
