@@ -295,6 +295,7 @@ class Airflow:
         triggerer: bool = False,
         workers: Mapping[str, Mapping[str, str]] | None = None,
         name: str = "",
+        configuration: str = "",
     ) -> None:
         """Describes an Airflow; `start` or a `with` statement starts it.
 
@@ -304,6 +305,7 @@ class Airflow:
             it, `rest` and `clear` don't work.
         workers: one Celery worker for each name, with its own additions to the environment; the
             name is its host name, and a queue that only it serves. Redis comes with them.
+        configuration: what stands in its `airflow.cfg`; "": what Airflow itself writes there.
         """
         self.version = version
         self.major = int(version.split(".")[0])
@@ -328,6 +330,8 @@ class Airflow:
         self.directory.chmod(0o755)
         self.home = self.directory / "home"
         self.home.mkdir()
+        if configuration:
+            (self.home / "airflow.cfg").write_text(configuration)
         self.port = free_port()
         self.postgres: Postgres
 
