@@ -155,6 +155,17 @@ class ValueReader {
                                            const Context& context) = 0;
 };
 
+/// What became of a sealed object whose data key was to be wrapped by the newest key.
+enum class Rewrap {
+  kNotSealed,
+  kCurrent,    ///< It is.
+  kOld,        ///< It is not, and nothing was to be written.
+  kRewrapped,  ///< It is now.
+  kGone,
+  kReplaced,  ///< Another push has written there since.
+  kForeign,   ///< Another deployment's, or behind an alias: not ours to write.
+};
+
 struct FreightState;
 struct Seal;
 
@@ -226,6 +237,17 @@ class Freight {
   /// are for reading, and a copy belongs to whoever made it. False too, and no request is made,
   /// where the reference is another deployment's. Forged and OutOfScope as Get.
   Result<bool> Purge(const Reference& reference, const Context& context);
+
+  /// Has the data key of a sealed object wrapped by the newest of the sealing keys. The frames stay
+  /// as they are, and the object's metadata, so that all references to it go on to hold. One
+  /// request for a few bytes where there is nothing to do; else the object is read and written
+  /// once, on the condition that it is still the same.
+  /// \param decision where its push was decided so, the key that the store encrypts it under.
+  /// \param dry nothing is written.
+  /// Errors: as Get; Corrupt where the frames are not those that were written, which stay then;
+  /// Unsupported where the store has no conditional writes.
+  Result<Rewrap> RewrapKey(const Reference& reference, const std::optional<Decision>& decision,
+                           bool dry, const Context& context);
 
   /// \brief Takes a reference that somebody else made, such as a container which has written the
   /// object itself, for the row of `coordinate`. No request: a pull verifies the object.

@@ -170,6 +170,11 @@ class Freight:
         Removes the object if it still bears the reference's write id; True when it removed one.
         """
 
+    def rewrap_key(self, reference: str, decision: tuple[str, str, int, str, str, str, int, bool] | None = None, *, dry: bool) -> str:
+        """
+        Has the data key of a sealed object wrapped by the first of the sealing keys; what became of it: not sealed, current, old (`dry`: nothing is written), rewrapped, gone, replaced or foreign.
+        """
+
     def adopt(self, reference: str, coordinate: Coordinate, *, external: bool = False) -> str:
         """
         Returns a reference that somebody else made (JSON text) as the row of the coordinate may hold it. Raises unless it is signed and of that coordinate; `external`: where there are no keys, an unsigned one will do.

@@ -225,6 +225,31 @@ class PyFreight {
     });
   }
 
+  std::string RewrapKey(const std::string& json, std::optional<DecisionFields> decision, bool dry) {
+    Freight& freight = Get();
+    const std::optional<Decision> decided = MakeDecision(std::move(decision));
+    switch (WithoutGil([&](const Context& context) -> Result<Rewrap> {
+      AIRFREIGHT_ASSIGN_OR_RETURN(const Reference reference, Reference::Parse(json));
+      return freight.RewrapKey(reference, decided, dry, context);
+    })) {
+      case Rewrap::kNotSealed:
+        return "not sealed";
+      case Rewrap::kCurrent:
+        return "current";
+      case Rewrap::kOld:
+        return "old";
+      case Rewrap::kRewrapped:
+        return "rewrapped";
+      case Rewrap::kGone:
+        return "gone";
+      case Rewrap::kReplaced:
+        return "replaced";
+      case Rewrap::kForeign:
+        break;
+    }
+    return "foreign";
+  }
+
   std::string Adopt(const std::string& json, const Coordinate& coordinate, bool external) {
     const Reference reference = ValueOrRaise(Reference::Parse(json));
     ValueOrRaise(Get().Adopt(reference, coordinate, external));
@@ -530,6 +555,11 @@ NB_MODULE(_core, module) {
       .def("purge", &PyFreight::Purge, "reference"_a,
            "Removes the object if it still bears the reference's write id; True when it removed "
            "one.")
+      .def("rewrap_key", &PyFreight::RewrapKey, "reference"_a, "decision"_a = nb::none(),
+           nb::kw_only(), "dry"_a,
+           "Has the data key of a sealed object wrapped by the first of the sealing keys; what "
+           "became of it: not sealed, current, old (`dry`: nothing is written), rewrapped, gone, "
+           "replaced or foreign.")
       .def(
           "adopt", &PyFreight::Adopt, "reference"_a, "coordinate"_a, nb::kw_only(),
           "external"_a = false,

@@ -15,6 +15,7 @@
 #include "freight/pull.h"
 #include "freight/push.h"
 #include "freight/retention.h"
+#include "freight/rewrap.h"
 #include "freight/value_reader.h"
 #include "freight/value_writer.h"
 #include "store/checks.h"
@@ -191,6 +192,16 @@ Result<bool> Freight::Purge(const Reference& reference, const Context& context) 
   auto removed = RemoveWrite(**place, place->key, reference.write, context, reference.owner);
   if (removed) state_->ledger.Forget(reference.coordinate.Hash(), reference.write);
   return About(reference.coordinate, *place, std::move(removed));
+}
+
+Result<Rewrap> Freight::RewrapKey(const Reference& reference,
+                                  const std::optional<Decision>& decision, bool dry,
+                                  const Context& context) {
+  auto place = Trusted(stores_, *state_->seal, reference);
+  if (!place) return Fail(About(reference.coordinate, {}, std::move(place).error()));
+  return About(
+      reference.coordinate, *place,
+      RewrapObject(*place, reference, decision.value_or(defaults_), dry, *state_, context));
 }
 
 Status Freight::Adopt(const Reference& reference, const Coordinate& coordinate,

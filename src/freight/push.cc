@@ -227,7 +227,8 @@ Status Push::CheckSize(uint64_t size) const {
 PutOptions Push::Options() const {
   PutOptions options;
   options.metadata = MakeWriteMetadata(stamp_);
-  options.content_type = info_.content_type;
+  // (Of what is sealed nobody but a reader of ours can make anything.)
+  options.content_type = decision_.seal ? PutOptions().content_type : info_.content_type;
   options.encryption_key = decision_.encryption_key;
   options.expires_unix = expires_unix_;
   if (expires_unix_) options.retention_class = RetentionClass(decision_.retention_seconds);

@@ -249,5 +249,59 @@ TEST_F(SealingTest, ThatItIsSealedIsInsideTheSignature) {
   EXPECT_EQ(Got(*freight, *put), "one");
 }
 
+TEST_F(SealingTest, AnotherKeyWrapsTheDataKeyAndEveryReferenceGoesOnToHold) {
+  const std::string both = std::string(kOtherKeys) + " " + kKeys;
+  for (const size_t size : {size_t{10}, size_t{20'000'000}}) {
+    const std::string text = Pattern(size);
+    const auto put = Make(kKeys, kSigningKeys)->Put(Item(text, std::to_string(size)), {});
+    ASSERT_TRUE(IsOk(put));
+    const std::string before = Stored(*put);
+    const auto freight = Make(both, kSigningKeys);
+    store_->Take();
+    EXPECT_EQ(freight->RewrapKey(*put, {}, true, {}).value(), Rewrap::kOld);
+    EXPECT_THAT(store_->Take(), ElementsAre("GET"));
+    EXPECT_TRUE(Stored(*put) == before);
+    EXPECT_EQ(freight->RewrapKey(*put, {}, false, {}).value(), Rewrap::kRewrapped);
+    EXPECT_EQ(freight->RewrapKey(*put, {}, false, {}).value(), Rewrap::kCurrent);
+    const std::string after = Stored(*put);
+    EXPECT_TRUE(after.substr(0, after.size() - kEnvelopeBytes) ==
+                before.substr(0, before.size() - kEnvelopeBytes));
+    EXPECT_TRUE(Got(*Make(kOtherKeys, kSigningKeys), *put) == text);
+    EXPECT_EQ(Got(*Make(kKeys, kSigningKeys), *put), "Denied");
+    EXPECT_TRUE(freight->Purge(*put, {}).value_or(false));
+    EXPECT_EQ(freight->RewrapKey(*put, {}, false, {}).value(), Rewrap::kGone);
+  }
+}
+
+TEST_F(SealingTest, WhatIsDamagedNewerOrNotOursIsNotWrittenAnew) {
+  const std::string both = std::string(kOtherKeys) + " " + kKeys;
+  const auto put = Make(kKeys)->Put(Item("one"), {});
+  ASSERT_TRUE(IsOk(put));
+  const auto freight = Make(both);
+  std::string damaged = Stored(*put);
+  const std::string right = damaged;
+  damaged[0] = static_cast<char>(damaged[0] ^ 1);
+  Replace(*put, damaged);
+  EXPECT_TRUE(IsError(freight->RewrapKey(*put, {}, false, {}), ErrorCode::kCorrupt));
+  EXPECT_TRUE(Stored(*put) == damaged);
+  Replace(*put, right);
+  // Without the old key it can't be told what the new one is to wrap.
+  EXPECT_TRUE(IsError(Make(kOtherKeys)->RewrapKey(*put, {}, false, {}), ErrorCode::kDenied));
+  EXPECT_TRUE(Stored(*put) == right);
+  ASSERT_TRUE(IsOk(Make(kKeys)->Put(Item("one"), {})));
+  EXPECT_EQ(freight->RewrapKey(*put, {}, false, {}).value(), Rewrap::kReplaced);
+  Freight::Item plain = Item("plain", "plain");
+  plain.decision->seal = false;
+  EXPECT_EQ(freight->RewrapKey(freight->Put(plain, {}).value(), {}, false, {}).value(),
+            Rewrap::kNotSealed);
+  // Of another deployment.
+  const auto theirs = Make(kKeys)->Put(Item("theirs", "theirs"), {});
+  PutOptions options;
+  options.metadata = store_->Head(KeyOf(*theirs), {}).value().metadata;
+  options.metadata["af-owner"] = "staging";
+  ASSERT_TRUE(IsOk(store_->Put(KeyOf(*theirs), Body(Stored(*theirs)), options, {})));
+  EXPECT_EQ(freight->RewrapKey(*theirs, {}, false, {}).value(), Rewrap::kForeign);
+}
+
 }  // namespace
 }  // namespace airfreight

@@ -208,6 +208,14 @@ Result<DataKeys::Made> DataKeys::ForNewObject() {
   return made;
 }
 
+Result<Envelope> DataKeys::Rewrap(const Envelope& envelope) const {
+  AIRFREIGHT_ASSIGN_OR_RETURN(const Secret data_key, keys_.Unwrap(envelope));
+  Envelope rewrapped = envelope;
+  AIRFREIGHT_ASSIGN_OR_RETURN(rewrapped.wrapped, keys_.Wrap(data_key));
+  rewrapped.key_id = keys_.newest();
+  return rewrapped;
+}
+
 Result<Secret> DataKeys::ForObject(const Envelope& envelope) {
   const std::string name = envelope.key_id + ':' + envelope.wrapped;
   const auto derived = [&](const Secret& data_key) {

@@ -93,6 +93,8 @@ class DataKeys {
   Result<Made> ForNewObject();
   /// The key of the object with this envelope. Errors: as SealingKeys::Unwrap.
   Result<Secret> ForObject(const Envelope& envelope);
+  /// The same envelope with the data key wrapped by the newest key. Errors: as both of SealingKeys.
+  Result<Envelope> Rewrap(const Envelope& envelope) const;
 
  private:
   struct Own {

@@ -21,6 +21,7 @@ _VERBS = (
     "claim",
     "erase",
     "sweep",
+    "rekey",
 )
 
 

@@ -1,0 +1,124 @@
+"""Sealed objects under the newest key: what `airfreight rekey` does."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from airfreight import runtime
+from airfreight.config import settings
+from airfreight.decision import decide
+from airfreight.errors import Error
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airfreight._core import Freight
+    from airfreight.admin.database import Database
+
+#: Problems that are told one by one; all are counted.
+_MOST_TOLD = 1000
+
+
+@dataclass
+class Report:
+    """What was found and done.
+
+    Attributes:
+        sealed: references to sealed objects that were looked at.
+        became: how many of them are what: "current", "old" (a dry run would rewrap it),
+            "rewrapped", "gone", "replaced" (by a later push), "foreign" (of another deployment).
+        failed: how many could not be looked at or written, by the kind of error.
+        problems: the first of them: where, and what is wrong.
+        after: where to go on: the id of the last row that was looked at.
+        ended: why it ended early; "" where it did not.
+    """
+
+    sealed: int = 0
+    became: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    after: str = ""
+    ended: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {**vars(self), "became": dict(self.became), "failed": dict(self.failed)}
+
+
+def rekey(
+    database: Database,
+    *,
+    write: bool,
+    dag: str | None = None,
+    after: str | None = None,
+    told: Callable[[Report], None] = lambda _: None,
+) -> Report:
+    """Has the data keys of sealed objects wrapped by the first of `seal_keys`.
+
+    Only the envelope of an object changes, and its rows and all other references go on to hold. May
+    be stopped and begun again at any time. Objects are found by the references in rows, those
+    inside of other values too.
+
+    Args:
+        database: Airflow's.
+        write: whether anything is changed.
+        dag: rows of this DAG only.
+        after: goes on behind this row.
+        told: is given the report after each row.
+    """
+    report = Report()
+    for row in database.rows(dag=dag, after=after, marked=True):
+        # (What `airflow db clean` has put away no task reads.)
+        if not row.archived:
+            for fields in _references(row.raw):
+                report.sealed += 1
+                try:
+                    report.became[_rewrap(fields, write=write)] += 1
+                except Error as error:
+                    error.name_xcom(fields)
+                    report.failed[error.code] += 1
+                    if len(report.problems) < _MOST_TOLD:
+                        where = f"{row.dag} / {row.run} / {row.task} / {row.key}"
+                        report.problems.append((where, str(error)))
+                    if error.outage:
+                        report.ended = "the store is away: run it again when it is back"
+                        return report
+        report.after = row.id
+        told(report)
+    return report
+
+
+def _references(raw: bytes | str | None) -> Iterator[dict[str, Any]]:
+    """The references to sealed objects in a row, wherever they are in it."""
+    try:
+        todo = [json.loads(raw or "null")]
+    except ValueError:  # Another backend's.
+        return
+    while todo:
+        value = todo.pop()
+        if isinstance(value, dict):
+            if {"_xcom_backend", "_airfreight", "sealed", "uri"} <= value.keys():
+                yield value
+            else:
+                todo += value.values()
+        elif isinstance(value, list):
+            todo += value
+
+
+def _rewrap(fields: dict[str, Any], *, write: bool) -> str:
+    current = settings()
+    found = None
+    if current.policy is not None:
+        names = (str(fields.get(name, "")) for name in ("dag", "task", "key", "_xcom_type"))
+        dag, task, key, kind = names
+        found = current.policy.find(dag, task, key, kind, None)
+    decision = decide(current, found).fields()
+    text = json.dumps(fields)
+
+    def rewrap(core: Freight) -> str:
+        return core.rewrap_key(text, decision, dry=not write)
+
+    return runtime.with_core(rewrap)

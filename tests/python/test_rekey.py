@@ -1,0 +1,113 @@
+"""`airfreight rekey`: sealed objects under the newest key."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.python.conftest import RUN, Box, stored
+
+import airfreight
+from airfreight.admin import database, rekey
+from airfreight.admin.database import Row
+from airfreight.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def key(letter: bytes) -> str:
+    return base64.b64encode(letter * 32).decode()
+
+
+FIRST, SECOND = f"s1:{key(b'1')}", f"s2:{key(b'2')}"
+
+
+class Rows:
+    """The rows of a database, as `airfreight.admin.database` gives them."""
+
+    def __init__(self) -> None:
+        self.held: list[Row] = []
+
+    def add(self, value: Any, task: str = "extract") -> None:
+        raw = value if isinstance(value, bytes) else json.dumps(value)
+        written: Any = None
+        self.held.append(
+            Row("xcom", str(len(self.held)), "sales", RUN, task, -1, "return_value", raw, written)
+        )
+
+    def rows(self, *, after: str | None = None, **_: Any) -> Iterator[Row]:
+        yield from self.held[int(after) + 1 if after else 0 :]
+
+
+@pytest.fixture
+def rows(monkeypatch: pytest.MonkeyPatch) -> Rows:
+    made = Rows()
+    monkeypatch.setattr(database, "connect", lambda _: made)
+    return made
+
+
+def run(rows: Rows, **given: Any) -> rekey.Report:
+    return rekey.rekey(rows, **given)  # type: ignore[arg-type]
+
+
+def test_all_is_opened_by_the_new_key_and_all_rows_go_on_to_hold(box: Box, rows: Rows) -> None:
+    box.set(seal="True", seal_keys=FIRST, deployment_id="prod")
+    values = {f"t{n}": f"value {n}" * n for n in range(4)}
+    pushed = {task: stored(box.push(value, task_id=task)) for task, value in values.items()}
+    for task, row in pushed.items():
+        rows.add(row, task)
+    nested = box.fields(pushed["t1"])
+    rows.add({"deep": [{"in": nested}, 1]}, "nested")
+    rows.add({"other": 1}, "plain")
+    before = {task: box.file(row).read_bytes() for task, row in pushed.items()}
+
+    box.set(seal_keys=f"{SECOND} {FIRST}")
+    report = run(rows, write=False)
+    assert (report.sealed, report.became) == (5, {"old": 5})
+    assert {task: box.file(row).read_bytes() for task, row in pushed.items()} == before
+    report = run(rows, write=True)
+    assert (report.became, report.failed) == ({"rewrapped": 4, "current": 1}, {})
+    assert run(rows, write=True).became == {"current": 5}
+    assert run(rows, write=True, after="2").sealed == 2
+
+    box.set(seal_keys=SECOND)
+    for task, row in pushed.items():
+        assert box.pull(row) == values[task]
+        assert box.file(row).read_bytes()[:-1024] == before[task][:-1024]
+    box.set(seal_keys=FIRST)
+    with pytest.raises(airfreight.DeniedError, match="s2"):
+        box.pull(pushed["t1"])
+
+
+def test_another_deployment_leaves_it_alone(box: Box, rows: Rows) -> None:
+    box.set(seal="True", seal_keys=FIRST, deployment_id="prod")
+    row = stored(box.push("x"))
+    rows.add(row)
+    before = box.file(row).read_bytes()
+    box.set(seal_keys=f"{SECOND} {FIRST}", deployment_id="staging")
+    assert run(rows, write=True).became == {"foreign": 1}
+    assert box.file(row).read_bytes() == before
+
+
+def test_the_command_tells_what_failed_and_where_to_go_on(
+    box: Box, rows: Rows, capsys: pytest.CaptureFixture[str]
+) -> None:
+    box.set(seal="True", seal_keys=FIRST)
+    for task in ("a", "b"):
+        rows.add(stored(box.push("x" * 9, task_id=task)), task)
+    box.set(seal_keys=SECOND)
+    assert main(["rekey", "--yes"]) == 1
+    told = capsys.readouterr().out
+    assert f"failed: sales / {RUN} / a / return_value" in told
+    assert 'sealed with the key "s1"' in told
+    box.set(seal_keys=f"{SECOND} {FIRST}")
+    assert main(["rekey"]) == 0
+    assert "2 would be rewrapped (a dry run: --yes writes them)" in capsys.readouterr().out
+    assert main(["rekey", "--yes"]) == 0
+    assert "2 were rewrapped" in capsys.readouterr().out
+    assert main(["rekey", "--yes", "--json", "--after", "0"]) == 0
+    told_json = json.loads(capsys.readouterr().out)
+    assert (told_json["became"], told_json["after"]) == ({"current": 1}, "1")
