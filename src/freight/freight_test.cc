@@ -126,7 +126,7 @@ TEST_F(FreightTest, AnAliasIsReadThroughAndNeitherWrittenNorRemovedThrough) {
   old.etag = "of another place";
   std::vector<NamedStore> stores = {{"default", counting_}};
   ASSERT_TRUE(IsOk(SetAliases({{"memory://old/xcom", root_}}, &stores)));
-  Freight freight(stores, {});
+  Freight freight(stores, {}, "prod");
   const auto got = freight.Get(old, {});
   ASSERT_TRUE(IsOk(got));
   EXPECT_EQ(AsText(got->view()), "value");
