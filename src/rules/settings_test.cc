@@ -91,7 +91,7 @@ TEST(RuleSettingsTest, WhatIsNotKnownIsToldWithAllThatIs) {
                   "key, type, min_size and below_size, and the settings "
                   "accept_external, compression, describe, digest, "
                   "encryption_key, format, max_size, may_change, outage, pickle, preview_rows, "
-                  "retention, store, threshold")));
+                  "retention, seal, store, threshold")));
   std::string problem;
   EXPECT_EQ(CanonicalSetting("ttl", "7d", &problem), std::nullopt);
   EXPECT_EQ(problem, "'ttl' is not known");
