@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -415,6 +416,36 @@ TEST_F(FreightTest, PurgeLeavesWhatIsAnothersAndAsksTheStoreNothing) {
   EXPECT_EQ(Process({}, "prod")->Purge(*theirs, {}).value(), true);
 }
 
+TEST_F(FreightTest, PurgeThatComesTooLateAfterItsLookLooksAgain) {
+  const auto first = Process();
+  const auto reference = Put(*first, "old");
+  ASSERT_TRUE(IsOk(reference));
+  // A process that was stopped between its look and its removal: its time is over, and a newer
+  // attempt has written meanwhile. (The server is one that would remove whatever lies there.)
+  Context::Clock::time_point until;
+  faulty_->before_remove = [&](const Context& context) -> Status {
+    until = context.deadline.value();
+    faulty_->before_remove = nullptr;
+    if (!Put(*Process(), "new", 2, kNoon + kMinute)) return Lost();
+    return Fail(ErrorCode::kTimeout, "the time for it is over");
+  };
+  counting_->Take();
+  EXPECT_EQ(Process()->Purge(*reference, {}).value(), false);
+  EXPECT_EQ(Stored(*reference), "new");
+  EXPECT_LE(until, Context::Clock::now() + std::chrono::seconds(10));
+  EXPECT_THAT(counting_->Take(), ElementsAre("HEAD", "DELETE", "PUT", "HEAD", "PUT", "HEAD"));
+
+  // It does so three times at most, and not longer than it was given.
+  const auto again = Put(*Process(), "again", 3, kNoon + 2 * kMinute);
+  ASSERT_TRUE(IsOk(again));
+  faulty_->before_remove = [](const Context&) -> Status {
+    return Fail(ErrorCode::kTimeout, "the time for it is over");
+  };
+  counting_->Take();
+  EXPECT_TRUE(IsError(Process()->Purge(*again, {}), ErrorCode::kTimeout));
+  EXPECT_THAT(counting_->Take(), ElementsAre("HEAD", "DELETE", "HEAD", "DELETE", "HEAD", "DELETE"));
+}
+
 TEST_F(FreightTest, PurgeOfADeploymentThatGotItsNameLaterLeavesWhatHasNone) {
   const auto before = Put(*Process({}, ""), "before");
   ASSERT_TRUE(IsOk(before));
@@ -428,7 +459,7 @@ TEST_F(FreightTest, PurgeLeavesWhatIsWrittenBetweenItsLookAndItsRemoval) {
   const auto first = Put(*Process(), "first");
   ASSERT_TRUE(IsOk(first));
   Result<Reference> second = Fail(ErrorCode::kInternal, "not written yet");
-  faulty_->before_remove = [&]() -> Status {
+  faulty_->before_remove = [&](const Context&) -> Status {
     second = Put(*Process(), "second", 2, kNoon + kMinute);
     return {};
   };
@@ -442,7 +473,7 @@ TEST_F(FreightTest, PurgeOnAServerThatRefusesTheVersionRemovesWithoutIt) {
   ASSERT_TRUE(IsOk(reference));
   counting_->Take();
   int removals = 0;
-  faulty_->before_remove = [&]() -> Status {
+  faulty_->before_remove = [&](const Context&) -> Status {
     if (++removals == 1) return Fail(ErrorCode::kUnsupported, "501");
     return {};
   };
@@ -480,7 +511,7 @@ TEST_F(FreightTest, ServerThatKnowsAbsentOnlyKeepsZombiesOutByLooking) {
 TEST_F(FreightTest, FailureToRemoveTheEarlierObjectDoesNotFailThePush) {
   const auto freight = Process();
   ASSERT_TRUE(IsOk(Put(*freight, "PAR1", 1, kNoon, "parquet")));
-  faulty_->before_remove = []() -> Status { return Lost(); };
+  faulty_->before_remove = [](const Context&) -> Status { return Lost(); };
   const auto json = Put(*freight, "{}", 1, kNoon, "json");
   ASSERT_TRUE(IsOk(json));
   EXPECT_EQ(Stored(*json), "{}");
@@ -489,7 +520,7 @@ TEST_F(FreightTest, FailureToRemoveTheEarlierObjectDoesNotFailThePush) {
 TEST_F(FreightTest, FailedSettlingIsReportedAndCanBeRepeated) {
   const auto freight = Process();
   const auto reference = Put(*freight, "large");
-  faulty_->before_remove = []() -> Status { return Lost(); };
+  faulty_->before_remove = [](const Context&) -> Status { return Lost(); };
   EXPECT_TRUE(IsError(freight->Settle(coordinate_, {}), ErrorCode::kUnavailable));
   faulty_->before_remove = nullptr;
   EXPECT_TRUE(IsOk(freight->Settle(coordinate_, {})));

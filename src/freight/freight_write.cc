@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,6 +18,13 @@ namespace {
 // Puts before the object is called one that changes too fast. Two writers of one coordinate settle
 // in two each; a third and fourth allow for one that was removed in between.
 constexpr int kMaxPuts = 4;
+
+// For how long what was seen of an object is acted upon. A process that was stopped after its look,
+// or that tried a removal again and again, looks anew: there are servers that remove whatever lies
+// there by then. Longer than a look and a removal take where the network is slow, and shorter than
+// it takes Airflow to give a task up and run it again.
+constexpr std::chrono::seconds kLookHolds{10};
+constexpr int kMaxLooks = 3;
 
 bool IsAbsent(const Error& error) {
   // Who may not list a bucket is told 403 of what is not there.
@@ -164,27 +173,36 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, Obje
 
 Result<bool> RemoveWrite(ObjectStore& store, std::string_view key, std::string_view write,
                          const Context& context, std::optional<std::string_view> owner) {
-  const auto there = store.Head(key, context);
-  if (!there && there.error().code == ErrorCode::kNotFound) return false;
-  // "Not found, or denied" too: an object that stays behind unseen is worse than a doubt.
-  if (!there) return Fail(there.error());
-  const std::optional<WriteStamp> stamp = ParseWriteMetadata(there->metadata);
-  if (!stamp || stamp->write != write) return false;
-  if (owner && stamp->owner != (owner->empty() ? std::string() : StoredOwner(*owner))) {
-    return false;
+  for (int looks = 1;; ++looks) {
+    // What is seen may be as old as the beginning of the look.
+    Context soon = context;
+    const Context::Clock::time_point until = Context::Clock::now() + kLookHolds;
+    soon.deadline = context.deadline ? std::min(*context.deadline, until) : until;
+    const auto there = store.Head(key, context);
+    if (!there && there.error().code == ErrorCode::kNotFound) return false;
+    // "Not found, or denied" too: an object that stays behind unseen is worse than a doubt.
+    if (!there) return Fail(there.error());
+    const std::optional<WriteStamp> stamp = ParseWriteMetadata(there->metadata);
+    if (!stamp || stamp->write != write) return false;
+    if (owner && stamp->owner != (owner->empty() ? std::string() : StoredOwner(*owner))) {
+      return false;
+    }
+    // Also where the store does not promise to heed it: servers that do not know the condition
+    // remove all the same, and those that do keep what was written since the look.
+    const bool conditional = !there->version.empty();
+    auto removed = store.Remove(
+        key, conditional ? Condition::Version(there->version) : Condition::None(), soon);
+    if (!removed && conditional && removed.error().code == ErrorCode::kUnsupported) {
+      removed = store.Remove(key, Condition::None(), soon);
+    }
+    if (removed) return true;
+    const ErrorCode code = removed.error().code;
+    if (code == ErrorCode::kConditionFailed || code == ErrorCode::kNotFound) return false;
+    const bool late = code == ErrorCode::kTimeout || soon.Expired();
+    if (!late || looks == kMaxLooks || context.Expired() || context.IsCancelled()) {
+      return Fail(std::move(removed).error());
+    }
   }
-  // Also where the store does not promise to heed it: servers that do not know the condition remove
-  // all the same, and those that do keep what was written since the look.
-  const bool conditional = !there->version.empty();
-  auto removed = store.Remove(
-      key, conditional ? Condition::Version(there->version) : Condition::None(), context);
-  if (!removed && conditional && removed.error().code == ErrorCode::kUnsupported) {
-    removed = store.Remove(key, Condition::None(), context);
-  }
-  if (removed) return true;
-  const ErrorCode code = removed.error().code;
-  if (code == ErrorCode::kConditionFailed || code == ErrorCode::kNotFound) return false;
-  return Fail(std::move(removed).error());
 }
 
 }  // namespace airfreight

@@ -52,7 +52,8 @@ Result<WriteOutcome> WriteInOrder(ObjectStore& store, std::string_view key, Obje
                                   const Context& context);
 
 /// Removes the object at `key` if it bears this write id: a Head, and where it does, a Remove on
-/// the version that was seen. False when it is gone or another's.
+/// the version that was seen. False when it is gone or another's. Where the Remove does not begin
+/// within 10 seconds of the Head, both are done anew, three times at most.
 ///
 /// The version alone would not do: on S3 it is the ETag, which two writes of the same bytes share.
 /// `owner` is whose it has to be besides: the deployment's name, empty where it has none. Absent

@@ -189,7 +189,7 @@ class FaultyStore final : public ForwardingStore {
   /// An error that it returns is the answer of Put, which was sent: a lost reply.
   std::function<Status(const Result<ObjectInfo>& reply)> after_put;
   std::function<Status()> before_head;
-  std::function<Status()> before_remove;
+  std::function<Status(const Context& context)> before_remove;
   std::function<Status(const GetOptions& options, const Context& context)> before_read;
   std::function<Status()> before_start;  ///< Of StartUpload.
   UploadHooks upload;
@@ -219,7 +219,7 @@ class FaultyStore final : public ForwardingStore {
     return inner().Head(key, context);
   }
   Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
-    if (before_remove) AIRFREIGHT_RETURN_IF_ERROR(before_remove());
+    if (before_remove) AIRFREIGHT_RETURN_IF_ERROR(before_remove(context));
     return inner().Remove(key, condition, context);
   }
 };
