@@ -12,6 +12,7 @@
 #include "base/digest.h"
 #include "base/hex.h"
 #include "base/utf8.h"
+#include "seal/hkdf.h"
 
 namespace airfreight {
 namespace {
@@ -178,16 +179,9 @@ Result<SigningKeys> SigningKeys::Parse(std::string_view text) {
   return keys;
 }
 
-// RFC 5869 with SHA-256, an empty salt and one block of output.
 Secret SigningKeys::KeyOf(const Key& key, std::string_view dag) {
   if (!key.dag.empty()) return key.bytes;
-  Sha256Value extracted = HmacSha256({}, AsBytes(key.bytes.Reveal()));
-  const std::string info = fmt::format("{}{}\x01", kPurpose, dag);
-  Sha256Value expanded = HmacSha256(extracted, AsBytes(info));
-  Secret made(std::string(reinterpret_cast<const char*>(expanded.data()), expanded.size()));
-  OPENSSL_cleanse(extracted.data(), extracted.size());
-  OPENSSL_cleanse(expanded.data(), expanded.size());
-  return made;
+  return HkdfSha256(AsBytes(key.bytes.Reveal()), {}, fmt::format("{}{}", kPurpose, dag));
 }
 
 const SigningKeys::Key* SigningKeys::FindToSign(std::string_view dag) const {
