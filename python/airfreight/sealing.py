@@ -18,6 +18,8 @@ from airfreight.errors import DeniedError, UnavailableError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from airfreight.config import Settings
+
 _OPTION = next(option for option in OPTIONS if option.name == "seal_keys")
 
 #: What a wrapped data key is bound to (formats/sealed.md).
@@ -45,6 +47,29 @@ def keys() -> str:
     entries = (entry.partition(":")[2] for entry in text.replace(",", " ").split())
     _airflow.mask(secret for secret in entries if ":" not in secret)
     return text
+
+
+def asks(settings: Settings) -> str:
+    """Who asks for sealed objects where there are no keys, in a sentence; "" where nobody does.
+
+    Raises:
+        ConfigError: where the keys come from gives none.
+    """
+    who = ["[airfreight] seal"] if settings.seal else []
+    if settings.policy is not None:
+        policy = settings.policy
+        who += [
+            f"{policy.source}, line {rule.lines['seal']}: rule {rule.name!r}"
+            for rule in policy.rules()
+            if rule.values.get("seal") == "true"
+        ]
+    if not who or keys():
+        return ""
+    return (
+        f"{', '.join(who)}: objects are to be sealed, and there are no keys to seal them under; "
+        f"every such push fails. Set {_OPTION.environment_name} to k1: and what "
+        "`openssl rand -base64 32` prints, the same everywhere"
+    )
 
 
 def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:

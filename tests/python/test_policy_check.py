@@ -137,6 +137,21 @@ def test_json_is_for_programs(policy: Policy, box: Box, capsys: pytest.CaptureFi
         ("geopandas:geopandas.GeoDataFrame", ""),
     ],
 )
+def test_rules_that_seal_without_keys_are_an_error_with_the_remedy(
+    policy: Policy, box: Box, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = policy('[[rules]]\nname = "people"\ndag = "hr_*"\nseal = true\n')
+    said = Said(capsys, "check")
+    assert said.status == 1
+    assert f"{path}, line 4: rule 'people': objects are to be sealed, and there are no keys" in (
+        said.text
+    )
+    assert "AIRFLOW__AIRFREIGHT__SEAL_KEYS to k1:" in said.text
+    assert Said(capsys, "check", "--texts").status == 0  # It runs no command for a key.
+    box.set(seal_keys="s1:" + "A" * 43 + "=")
+    assert Said(capsys, "check").status == 0
+
+
 def test_a_type_that_no_value_has_is_a_warning(
     policy: Policy, pattern: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from airfreight.config import Settings
     from airfreight.rules import Policy
 
 #: Seconds for which a store that does not answer is asked again.
@@ -86,7 +87,21 @@ def check(*, texts_only: bool) -> Findings:
         found.warnings += _types_of_nothing(current.policy)
         found.warnings += _stores.doubtful_keys(current.policy, current.store)
     _look_at_stores(found, texts_only=texts_only)
+    if not texts_only:
+        _look_for_keys(found, current)
     return found
+
+
+def _look_for_keys(found: Findings, current: Settings) -> None:
+    """Whether there are keys where objects are to be sealed; a command may have to be run."""
+    from airfreight import sealing
+    from airfreight.errors import ConfigError
+
+    try:
+        missing = sealing.asks(current)
+    except ConfigError as error:
+        missing = str(error)
+    found.errors += [missing] if missing else []
 
 
 def _types_of_nothing(policy: Policy) -> list[str]:

@@ -72,7 +72,11 @@ def _seals(current: Settings) -> Iterator[Finding]:
     except Error as error:
         yield Finding("sealing", ERROR, str(error), "see docs/encryption.md")
         return
-    if ids:
+    if not ids:
+        asks = sealing.asks(current)
+        if asks:
+            yield Finding("sealing", ERROR, asks, "see docs/encryption.md")
+    else:
         yield Finding(
             "sealing",
             OK,
