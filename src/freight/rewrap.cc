@@ -127,10 +127,8 @@ Result<Rewrap> RewrapObject(const Place& place, const Reference& reference,
   PutOptions options;
   options.metadata = there.metadata;
   options.encryption_key = decision.encryption_key;
-  if (const auto expires = ParseIso8601(reference.expires)) {
-    options.expires_unix = *expires;
-    options.retention_class = RetentionClass(decision.retention_seconds);
-  }
+  options.expires_unix = ParseIso8601(reference.expires);
+  if (options.expires_unix) options.retention_class = RetentionClass(decision.retention_seconds);
   Status written = Rewrite(place, reference, there, options, rewrapped, state, context);
   if (!written && written.error().code == ErrorCode::kConditionFailed) return Rewrap::kReplaced;
   if (!written) return Fail(std::move(written).error());
