@@ -75,11 +75,6 @@ class Writer:
     @property
     def closed(self) -> bool: ...
 
-    def unsent(self) -> bytes | None:
-        """
-        All bytes of a value that `finish` has failed to send, where no part of it was sent.
-        """
-
     def seal_blocks(self) -> bytes:
         """
         Checksums of the blocks so far, 32 bits each, little-endian; what follows is the tail.
@@ -88,6 +83,11 @@ class Writer:
     def finish(self, told: tuple[int | None, str, Sequence[tuple[str, str]], Sequence[int], bool, Sequence[Sequence[str]]] = (None, '', [], [], False, [])) -> str:
         """
         Returns the reference as JSON text once the store has confirmed the object. `told` as for `Freight.put`.
+        """
+
+    def unsent(self) -> bytes | None:
+        """
+        All bytes of a value that `finish` has failed to send, where no part of it was sent.
         """
 
     def abandon(self, *, hurry: bool = False) -> None:

@@ -518,7 +518,7 @@ NB_MODULE(_core, module) {
            nb::sig("def put_many(self, items: Sequence[tuple[Coordinate, Sink | Sequence[Buffer], "
                    "tuple[str, str, str, tuple[int | None, str, Sequence[tuple[str, str]], "
                    "Sequence[int], bool, Sequence[Sequence[str]]]], "
-                   "tuple[int, int], tuple[str, str, int, str, str, str, int] | None]]) -> "
+                   "tuple[int, int], tuple[str, str, int, str, str, str, int, bool] | None]]) -> "
                    "list[str | BaseException]"),
            "Stores (coordinate, body, (type, extension, content_type, told), "
            "(attempt, started_micros), decision), many at a time; in their order, an exception "

@@ -513,12 +513,12 @@ TEST(ReferenceTest, CoordinateThatContradictsItselfIsRefused) {
 
 TEST(ReferenceTest, NewerFormatIsSaidWithBothVersions) {
   // Whatever else is in it.
-  for (const char* json : {R"({"_xcom_backend":"s3","_airfreight":2})",
-                           R"({"_xcom_backend":{"scheme":"s3"},"_airfreight":2,"uri":7})"}) {
+  for (const char* json : {R"({"_xcom_backend":"s3","_airfreight":3})",
+                           R"({"_xcom_backend":{"scheme":"s3"},"_airfreight":3,"uri":7})"}) {
     const Error error = ParseError(json);
     EXPECT_EQ(error.code, ErrorCode::kNewerFormat);
+    EXPECT_THAT(error.message, HasSubstr("format 3"));
     EXPECT_THAT(error.message, HasSubstr("format 2"));
-    EXPECT_THAT(error.message, HasSubstr("format 1"));
   }
 }
 

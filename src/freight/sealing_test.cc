@@ -213,7 +213,13 @@ TEST_F(SealingTest, TheObjectOfAnotherXComDoesNotOpenWhateverTheRowSays) {
   Reference forged = *mine;
   forged.digest = theirs->digest;
   EXPECT_EQ(Got(*freight, forged), "Forged");
+  // The row names the other write, too: the object's metadata, and then its seal, tell.
   forged.write = theirs->write;
+  EXPECT_EQ(Got(*freight, forged), "Replaced");
+  PutOptions options;
+  options.metadata = store_->Head(KeyOf(*mine), {}).value().metadata;
+  options.metadata["af-write"] = theirs->write;
+  ASSERT_TRUE(IsOk(store_->Put(KeyOf(*mine), Body(Stored(*theirs)), options, {})));
   EXPECT_EQ(Got(*freight, forged), "Forged");
   EXPECT_EQ(Got(*freight, *theirs), "their secret of the same size");
 }

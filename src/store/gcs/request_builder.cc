@@ -124,7 +124,9 @@ GcsRequest BuildPut(std::string_view bucket, std::string_view key, const Body& b
 GcsRequest BuildPutPart(std::string_view bucket, std::string_view key, const Body& body,
                         uint32_t crc32c, std::string_view boundary, const PutOptions& put,
                         const GcsOptions& options) {
-  return Upload(Operation::kPutPart, bucket, key, body, Description(put, crc32c), put, boundary,
+  PutOptions part = put;
+  part.expires_unix.reset();  // A part ends with its upload, and no rule is to take one from it.
+  return Upload(Operation::kPutPart, bucket, key, body, Description(part, crc32c), part, boundary,
                 options);
 }
 
