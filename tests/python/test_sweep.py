@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import random
@@ -269,6 +270,33 @@ def test_references_inside_of_values_keep_what_they_lead_to(world: World, thresh
     world.rows.delete("d", "r")
     assert world.swept().removed == (3 if threshold == 0 else 2)
     assert not world.keys()
+
+
+def test_references_in_what_an_outage_left_in_its_row_are_seen(world: World) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    middle = world.put({"on": [end]}, 400, "middle", run="gone")
+    world.put(b"nobody's", 400, "lost", run="gone")
+    made = world.box.push({"see": [middle]}, key="return_value", dag_id="d", run_id="r")
+    fields = world.box.fields(made)
+    object_ = world.box.root / fields["uri"].removeprefix(f"file://{world.box.root}/")
+    body = object_.read_bytes()
+    object_.unlink()
+    kept = {
+        name: fields[name]
+        for name in ("_xcom_type", "_airfreight", "dag", "run", "task", "map", "key")
+    } | {
+        "_xcom_backend": "inline", "outage": "it was away", "store": "default", "attempt": 1,
+        "started": 1, "extension": "json", "content_type": "application/json",
+        "size_bytes": len(body), "written": fields["written"],
+        "body": base64.b64encode(body).decode(),
+    }  # fmt: skip
+    world.run("d", "r")
+    row: Any = json.dumps(kept).encode() if world.rows.binary else kept
+    world.rows.xcom("d", "r", "t", row)
+    assert world.box.pull(row)["see"][0].uri == middle.uri
+    assert world.swept().removed == 1
+    left = sorted(world.keys())
+    assert [key.split("/")[-1].split(".")[0] for key in left] == ["end", "middle"]
 
 
 def test_pickled_references_are_seen(world: World) -> None:

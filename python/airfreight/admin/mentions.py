@@ -23,6 +23,7 @@ from airfreight.errors import (
     NotFoundOrDeniedError,
     ReplacedError,
 )
+from airfreight.exchange import outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +38,8 @@ _MOST = 4 * 65_536
 _HOLDING = frozenset(("bundle", "document", "mappable", "pickle"))
 #: How often a text may have been made a JSON text again.
 _LEVELS = 4
+#: How files of objects that are looked into begin.
+LOOKED_INTO = "value-"
 #: Objects that are known to have been looked into.
 _REMEMBERED = 100_000
 #: Nobody can pull a value whose reference gives one of these.
@@ -83,6 +86,10 @@ class Mentions:
             return
         for reference in _references(value, 0):
             yield from self._inside(reference)
+        # What an outage left in its row: no address of it can be read there.
+        for reference in _kept(value):
+            yield from self._addresses(json.dumps(reference).encode())
+            yield from self._inside(reference)
 
     def _addresses(self, data: bytes) -> Iterator[tuple[str, str]]:
         data = data.replace(b"\\/", b"/")  # As some writers of JSON have it.
@@ -108,7 +115,7 @@ class Mentions:
             self._seen[name] = None
 
     def _look_into(self, reference: dict[str, Any]) -> list[dict[str, Any]]:
-        handle, path = tempfile.mkstemp(dir=self._folder)
+        handle, path = tempfile.mkstemp(dir=self._folder, prefix=LOOKED_INTO)
         os.close(handle)
         try:
             exchange.save(reference, path)
@@ -127,7 +134,19 @@ class Mentions:
             Path(path).unlink()
 
 
-def _within(data: mmap.mmap) -> Iterator[dict[str, Any]]:
+def _kept(value: Any) -> Iterator[dict[str, Any]]:
+    """The references in a value whose store was away (formats/outage.md): its bytes, as base64."""
+    fields = exchange.ours(value)
+    if fields is None or not outage.is_one(fields):
+        return
+    try:
+        data = outage.data(fields)
+    except CorruptError:  # Nobody can pull it.
+        return
+    yield from _within(bytes(data))
+
+
+def _within(data: mmap.mmap | bytes) -> Iterator[dict[str, Any]]:
     """The references in an object."""
     decoder = json.JSONDecoder()
     for found in _BEGIN.finditer(data):
