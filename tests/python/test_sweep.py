@@ -503,6 +503,15 @@ def test_the_command(
     assert told["stores"]["default"]["removed"] == 1
     assert told["stores"]["default"]["removed_bytes"] == 2
     assert not (tmp_path / "airfreight-sweep").exists()
+    # What else lies in its folder stays; two sweeps in one folder would mix what they read.
+    folder = tmp_path / "mine"
+    (folder / "data").mkdir(parents=True)
+    (folder / "data" / "keep").write_text("x")
+    with sweep_state.held(folder):
+        assert main([*words, "--state", str(folder)]) == 1
+    assert "another sweep is at work" in capsys.readouterr().err
+    assert main([*words, "--state", str(folder)]) == 0
+    assert [path.name for path in folder.rglob("*")] == ["data", "keep"]
     assert main([*words, "--grace", "1h"]) == 2
     assert "at least 1d" in capsys.readouterr().err
     assert main([*words, "--store", "elsewhere"]) == 1

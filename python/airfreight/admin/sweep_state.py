@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import fnmatch
 import json
+import os
+import shutil
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
+from airfreight.admin.mentions import LOOKED_INTO
 from airfreight.errors import InvalidError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _VERSION = 1
 #: Keys of each kind in a report.
 SHOWN = 20
+_LOCK = "lock"
+#: What a sweep keeps in its folder, by how the names begin.
+_OURS = ("objects-", "uploads-", "needed-", "candidates-", LOOKED_INTO)
+_OURS_WHOLE = ("runs", "state.part", "state.json", _LOCK)
+
+
+@contextlib.contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Makes the folder of a sweep, and keeps others out of it: two would mix what they read.
+
+    Raises:
+        InvalidError: another is at work in it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / _LOCK
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _occupied(folder)
+        # (That of a sweep which has just ended is gone.)
+        if not path.exists() or not os.path.samestat(os.fstat(file.fileno()), path.stat()):
+            _occupied(folder)
+        yield
+
+
+def _occupied(folder: Path) -> NoReturn:
+    raise InvalidError(
+        f"another sweep is at work in {folder}: wait for it, or give --state another folder"
+    )
+
+
+def forget(folder: Path) -> None:
+    """Removes what a sweep has kept in its folder, and the folder if nothing else is in it."""
+    for path in list(folder.iterdir()):
+        if not (path.name in _OURS_WHOLE or path.name.startswith(_OURS)):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 @dataclass(frozen=True)

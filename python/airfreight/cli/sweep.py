@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -137,23 +136,24 @@ def _run(asked: argparse.Namespace) -> int:
             rules = sweep_state.Rules(
                 asked.grace, asked.by_hand, tuple(asked.retention), asked.keep_last
             )
-            state = sweep.Sweep(
-                found,
-                stores,
-                owners,
-                rules,
-                asked.state,
-                aliases=settings().aliases,
-                remove=asked.yes,
-                progress=_progress,
-            ).run()
+            with sweep_state.held(asked.state):
+                state = sweep.Sweep(
+                    found,
+                    stores,
+                    owners,
+                    rules,
+                    asked.state,
+                    aliases=settings().aliases,
+                    remove=asked.yes,
+                    progress=_progress,
+                ).run()
+                sweep_state.forget(asked.state)
         except Error as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
         except KeyboardInterrupt:
             print(f"\nended; the same command goes on from {asked.state}", file=sys.stderr)
             return 130
-    shutil.rmtree(asked.state, ignore_errors=True)
     if asked.json:
         print(json.dumps(_report(state, asked.yes), indent=2))
     else:
