@@ -208,7 +208,7 @@ def test_what_no_row_needs_goes_and_nothing_else(world: World) -> None:
     foreign = world.box.root / "somebody" / "else.txt"
     foreign.parent.mkdir()
     foreign.write_text("x")
-    world.ages["somebody/else.txt"] = 0
+    world.ages["somebody/else.txt"] = 1
     dry = world.swept(remove=False)
     assert (dry.objects, dry.foreign, dry.needed, dry.young, dry.orphans) == (10, 1, 4, 1, 4)
     assert {key for what, key in dry.shown if what == "orphan"} == goes
@@ -414,9 +414,40 @@ def test_a_sweep_goes_on_where_it_was(world: World, monkeypatch: pytest.MonkeyPa
     next(world.sweeper(folder=other, remove=False).steps())
     with pytest.raises(InvalidError, match="other rules"):
         world.sweeper(folder=other)
+    for name, value in (("database", "another"), ("aliases", [["s3://a", "s3://b"]])):
+        told = json.loads((other / "state.json").read_text())
+        told["rules"] |= {"remove": True, name: value}
+        (other / "state.json").write_text(json.dumps(told))
+        with pytest.raises(InvalidError, match="another database"):
+            world.sweeper(folder=other)
     (other / "state.json").write_text("{}")
     with pytest.raises(InvalidError, match="--state another folder"):
         world.sweeper(folder=other)
+
+
+def test_rows_are_read_again_by_a_sweep_that_was_ended_long_ago(world: World) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    world.run("d", "r")
+    world.push(b"1", 60)
+    folder = world.box.root.parent / "again"
+    made = world.sweeper(folder=folder)
+    for _ in made.steps():
+        if made.state.step == "remove":
+            break
+    # A restored database, say: the row bears a time of long ago, and another place than the object.
+    inner = {"inner": [json.loads(end.to_json())]}
+    old = datetime.fromtimestamp(0, timezone.utc)
+    world.rows.xcom("d", "r", "other", world.rows.row(inner), written=old)
+    later = world.sweeper(folder=folder, clock=lambda: time.time() + 2 * DAY)
+    assert later.run().found["default"].removed == 0
+    assert airfreight.get(end) == b"end"
+
+
+def test_what_the_store_does_not_date_stays(world: World) -> None:
+    world.run("d", "r")
+    key = world.push(b"1", 60, row=False)
+    world.ages[key] = 0
+    assert (world.swept().young, world.keys()) == (1, {key})
 
 
 def test_unfinished_uploads_of_runs_that_are_over_are_ended(

@@ -44,6 +44,8 @@ _AT_A_TIME = 64
 _SIDE_BY_SIDE = 16
 #: How far the clocks of those who write rows may be behind.
 _CLOCKS = timedelta(hours=1)
+#: Seconds for which a sweep that was ended goes by the rows that it has read.
+_READ_LASTS = 86_400
 #: Rows that are written during a sweep, in memory as 16 bytes each.
 _NEW_ROWS = 1_000_000
 _BY_HAND = "/_put/"
@@ -93,16 +95,24 @@ class Sweep:
         self._clock = clock
         folder.mkdir(parents=True, exist_ok=True)
         roots = {name: stores.root(name) for name in owners}
-        asked = {**json.loads(json.dumps(asdict(rules))), "remove": remove}
+        asked = {
+            **json.loads(json.dumps(asdict(rules))),
+            "remove": remove,
+            "database": database.name,
+            "aliases": [list(pair) for pair in self._aliases],
+        }
         now = State(asked, roots, clock())
         there = State.load(folder)
         if there is not None and there.step != "done":
             if (there.rules, there.stores) != (now.rules, now.stores):
                 raise InvalidError(
-                    f"the sweep in {folder} was begun with other rules or stores. Give the same "
-                    "again, or remove that folder to begin anew"
+                    f"the sweep in {folder} was begun with other rules or stores, or another "
+                    "database. Give the same again, or remove that folder to begin anew"
                 )
             now = there
+            if now.step in ("join", "remove") and clock() - now.read_at > _READ_LASTS:
+                # A row may have changed and have the time that it had: restored, say, or by REST.
+                now.step = "read"
         self.state = now
         for name in owners:
             self.state.found.setdefault(name, Found())
@@ -324,7 +334,8 @@ class Sweep:
         age = self._rules.grace
         if by_hand and held is None:
             age = max(age, self._rules.by_hand)
-        if float(modified) > self.state.began - age:
+        # (0: the store did not tell.)
+        if not int(modified) or float(modified) > self.state.began - age:
             found.young += 1
             return False
         found.orphans += 1
