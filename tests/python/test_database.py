@@ -6,12 +6,18 @@ import contextlib
 import json
 import tempfile
 from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
+from unittest.mock import MagicMock, Mock
 
 import pytest
+import sqlalchemy as sa
 from tests.python import databases
 
+from airfreight.admin import database as module
+from airfreight.admin import ownership
 from airfreight.admin.database import Database, connect
 from airfreight.errors import ConfigError, InvalidError, UnavailableError
 
@@ -134,6 +140,33 @@ def test_since(rows: databases.Rows) -> None:
     late = (old + timedelta(seconds=1)).astimezone(zone)
     assert [one.task for one in database.rows(since=late)] == ["new"]
     assert {one.written for one in database.rows()} == {old, old + timedelta(seconds=1)}
+
+
+def test_mysql_is_spoken_to_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Any] = []
+    driver = SimpleNamespace(paramstyle="format")
+    engine = sa.create_engine
+    monkeypatch.setattr(module, "Database", made.append)
+    monkeypatch.setattr(sa, "create_engine", partial(engine, module=driver))
+    connect("mysql+pymysql://airflow@db.example/airflow")
+    connection = Mock()
+    for listener in made[0].pool.dispatch.connect:
+        with contextlib.suppress(AttributeError, TypeError):  # The dialect's own.
+            listener(connection, Mock())
+    said = [str(call.args[0]) for call in connection.cursor().execute.call_args_list]
+    assert "SET time_zone = '+00:00'" in said
+
+
+@pytest.mark.parametrize(("mariadb", "question"), [(True, "server_uid"), (False, "server_uuid")])
+def test_mariadb_is_told_from_its_copies_though_it_is_spoken_to_as_mysql(
+    mariadb: bool, question: str
+) -> None:
+    connection = MagicMock()
+    connection.engine.url = sa.engine.make_url("mysql+pymysql://airflow@db.example/airflow")
+    connection.dialect.name, connection.dialect.is_mariadb = "mysql", mariadb
+    connection.execute.return_value.scalar.return_value = "an id"
+    assert ownership.identity(connection)["server"] == "an id"
+    assert str(connection.execute.call_args.args[0]) == f"SELECT @@{question}"
 
 
 def test_a_row_is_rewritten_only_as_it_was_read(rows: databases.Rows) -> None:

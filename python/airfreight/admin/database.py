@@ -39,6 +39,7 @@ _KEY = ("dag_run_id", "task_id", "map_index", "key")
 _KEY_OF_ATTEMPTS = ("id",)
 #: What each row that Airfreight wrote has in it, and each that holds one of its references.
 _MARK = "_airfreight"
+_MYSQL = ("mysql", "mariadb")
 #: Coordinates in one look-up.
 _AT_ONCE = 100
 
@@ -139,7 +140,17 @@ def connect(url: str | None = None) -> Database:
             f"[database] sql_alchemy_conn {what}. It looks like "
             "postgresql+psycopg2://user:password@host/airflow"
         ) from None
+    if engine.dialect.name in _MYSQL:
+        sa.event.listen(engine, "connect", _speak_utc)
     return Database(engine)
+
+
+def _speak_utc(connection: Any, _: Any) -> None:
+    # Its columns are TIMESTAMPs: they are told, and compared, in the time zone of the session
+    # (airflow/utils/orm_event_handlers.py does the same).
+    cursor = connection.cursor()
+    cursor.execute("SET time_zone = '+00:00'")
+    cursor.close()
 
 
 class Database:
@@ -506,7 +517,7 @@ class _Table:
         if isinstance(raw, bytes):
             return value == sa.literal(raw, sa.LargeBinary)
         text: Any = sa.cast(value, sa.Text)
-        if dialect in ("mysql", "mariadb"):
+        if dialect in _MYSQL:
             # Its texts are equal in whatever case.
             return sa.cast(text, sa.BINARY) == sa.cast(sa.literal(raw), sa.BINARY)
         return text == raw

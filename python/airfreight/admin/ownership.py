@@ -306,7 +306,9 @@ def identity(connection: Any) -> dict[str, str]:
     if told["kind"] == "sqlite":
         told["host"] = platform.node()
         return told
-    question = _SERVER.get(told["kind"])
+    # (MariaDB is mostly spoken to as MySQL, and does not know its variable.)
+    maria = getattr(connection.dialect, "is_mariadb", False)
+    question = _SERVER.get("mariadb" if maria else told["kind"])
     if question is not None:
         told["server"] = _ask(connection, question)
     return told
