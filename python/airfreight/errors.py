@@ -318,8 +318,8 @@ _BY_CODE: dict[str, type[Error]] = {
     "TooLarge": TooLargeError,
     "Unsupported": UnsupportedError,
     "Invalid": InvalidError,
-    # ConditionFailed never leaves the core; should it, it is a fault of ours.
-    "ConditionFailed": InternalError,
+    # (Of pushes and pulls it never leaves the core; administration names versions itself.)
+    "ConditionFailed": ReplacedError,
     "Internal": InternalError,
 }
 

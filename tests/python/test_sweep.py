@@ -23,7 +23,7 @@ from airfreight.admin.database import connect
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.ownership import Ownership
 from airfreight.cli import main
-from airfreight.errors import DeniedError, InvalidError
+from airfreight.errors import DeniedError, InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -384,6 +384,35 @@ def test_what_happens_after_the_rows_were_read_is_seen_before_a_removal(world: W
     found = made.run().found["default"]
     assert (found.removed, found.kept) == (1, 4)
     assert world.keys() == {key for name, key in keys.items() if name != "orphan"}
+
+
+def test_what_is_written_beside_a_removal_stays(world: World) -> None:
+    class Late(Aged):
+        def remove(self, store: str, key: str, condition: str | None = None) -> None:
+            world.box.push(b"of a later attempt", dag_id="d", run_id="r", task_id="t")
+            self._inner.remove(store, key, condition=condition)
+
+    world.run("d", "r")
+    key = world.push(b"1", 60, row=False, task_id="t")
+    made = world.sweeper()
+    made._stores = Late(runtime.administration(), world.ages)  # type: ignore[assignment]
+    found = made.run().found["default"]
+    assert (found.removed, found.kept, world.keys()) == (0, 1, {key})
+
+
+def test_a_store_without_conditions_is_swept_too(world: World) -> None:
+    class Plain(Aged):
+        def remove(self, store: str, key: str, condition: str | None = None) -> None:
+            if condition is not None:
+                raise UnsupportedError("no conditions here")
+            self._inner.remove(store, key)
+
+    world.run("d", "r")
+    world.push(b"1", 60, row=False)
+    made = world.sweeper()
+    made._stores = Plain(runtime.administration(), world.ages)  # type: ignore[assignment]
+    assert made.run().found["default"].removed == 1
+    assert not world.keys()
 
 
 def test_a_sweep_goes_on_where_it_was(world: World, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from airfreight.admin.joining import SEPARATOR, Needed, Runs
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.sorting import Sorter
 from airfreight.admin.sweep_state import Found, Rules, State
-from airfreight.errors import InvalidError, NotFoundError
+from airfreight.errors import InvalidError, NotFoundError, ReplacedError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -431,9 +431,15 @@ class Sweep:
         same = abs(changed - int(modified)) <= 1 and version in ("", now)
         if not same or not self._owners[store].mine(metadata):
             return None
-        only = now if self._stores.abilities(store).get("conditional_remove") else None
+        # The version is named also where the store does not promise to heed it: servers that do
+        # not know the condition remove all the same, others keep what was written since the look.
         try:
-            self._stores.remove(store, key, condition=only)
+            try:
+                self._stores.remove(store, key, condition=now or None)
+            except UnsupportedError:
+                self._stores.remove(store, key, condition=None)
+        except ReplacedError:
+            return None
         except NotFoundError as error:
             if error.code != "NotFound":
                 raise
