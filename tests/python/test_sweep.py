@@ -23,7 +23,7 @@ from airfreight.admin.database import connect
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.ownership import Ownership
 from airfreight.cli import main
-from airfreight.errors import DeniedError, InvalidError, UnsupportedError
+from airfreight.errors import CorruptError, DeniedError, InvalidError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -528,6 +528,25 @@ def test_a_value_that_can_not_be_looked_into_ends_the_sweep(
     with pytest.raises(DeniedError):
         world.swept()
     assert len(world.keys()) == 2
+
+
+def test_what_a_wrong_key_does_not_open_ends_the_sweep(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    world.run("d", "r")
+    made = world.box.fields(world.box.push([end] * 2, dag_id="d", run_id="r", task_id="t"))
+    row: Any = made | {"sealed": 1}
+    row = json.dumps(row).encode() if world.rows.binary else row
+    world.rows.xcom("d", "r", "t", row)
+    monkeypatch.setattr(exchange, "save", _damaged)
+    with pytest.raises(CorruptError):
+        world.swept()
+    assert airfreight.get(end) == b"end"
+
+
+def _damaged(*_: Any) -> None:
+    raise CorruptError("its data key is not what the key has wrapped")
 
 
 def _denied(*_: Any) -> None:

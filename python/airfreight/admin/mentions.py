@@ -128,7 +128,10 @@ class Mentions:
                 return list(_within(data))
         except _UNKNOWN:
             raise
-        except _LOST:
+        except _LOST as error:
+            # (With another secret under the id of its key here, all that is sealed is damaged.)
+            if isinstance(error, CorruptError) and "sealed" in reference:
+                raise
             return []
         finally:
             Path(path).unlink()
