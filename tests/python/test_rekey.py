@@ -10,6 +10,7 @@ import pytest
 from tests.python.conftest import RUN, Box, stored
 
 import airfreight
+from airfreight import exchange, reference, runtime
 from airfreight.admin import database, rekey
 from airfreight.admin.database import Row
 from airfreight.cli import main
@@ -80,6 +81,24 @@ def test_all_is_opened_by_the_new_key_and_all_rows_go_on_to_hold(box: Box, rows:
     box.set(seal_keys=FIRST)
     with pytest.raises(airfreight.DeniedError, match="s2"):
         box.pull(pushed["t1"])
+
+
+def test_what_values_in_the_store_refer_to_is_found(box: Box, rows: Rows) -> None:
+    box.set(seal="True", seal_keys=FIRST, threshold=0)
+    put: list[reference.Reference] = []
+    for name in ("end", "middle"):
+        coordinate = runtime.coordinate("sales", RUN, "extract", "", put_name=name)
+        address = exchange.Address("sales", RUN, "extract", None)
+        text = exchange.store({"inner": tuple(put[-1:])}, coordinate, address)
+        put.append(reference.Reference.from_json(text))
+    row = stored(box.push({"see": put[1]}))
+    rows.add(row)
+    rows.add({"text": json.dumps(box.fields(row))}, "as text")
+    box.set(seal_keys=f"{SECOND} {FIRST}")
+    assert run(rows, write=True).became == {"rewrapped": 3, "current": 1}
+    box.set(seal_keys=SECOND)
+    middle = airfreight.get(box.pull(row)["see"])
+    assert airfreight.get(middle["inner"][0]) == {"inner": ()}
 
 
 def test_another_deployment_leaves_it_alone(box: Box, rows: Rows) -> None:

@@ -91,6 +91,19 @@ class Mentions:
             yield from self._addresses(json.dumps(reference).encode())
             yield from self._inside(reference)
 
+    def references(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
+        """The references in a row's value, and those in the objects that they lead to.
+
+        Raises as `of` does.
+        """
+        try:
+            value = json.loads(raw)
+        except (ValueError, RecursionError):
+            return
+        for reference in (*_references(value, 0), *_kept(value)):
+            yield reference
+            yield from self._below(reference)
+
     def _addresses(self, data: bytes) -> Iterator[tuple[str, str]]:
         data = data.replace(b"\\/", b"/")  # As some writers of JSON have it.
         for store, folder, pattern in self._patterns:
@@ -99,17 +112,22 @@ class Mentions:
 
     def _inside(self, reference: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """What the objects that a reference leads to speak of, if they may hold references."""
+        for inner in self._below(reference):
+            yield from self._addresses(json.dumps(inner).encode())
+
+    def _below(self, reference: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """The references in the object that one leads to, in those that they lead to, and so on."""
         waiting = [reference]
         while waiting:
             one = waiting.pop()
-            name = str(one.get("uri")), str(one.get("write"))
+            name = _name(one)
             if name in self._seen or one.get("_xcom_type") not in _HOLDING:
                 continue
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
-            found = self._look_into(one)
-            for inner in found:
-                yield from self._addresses(json.dumps(inner).encode())
+            # (One in a document is found by its tag and by its first member.)
+            found = list({_name(inner): inner for inner in self._look_into(one)}.values())
+            yield from found
             waiting += found
             # Not before its last one was handed over.
             self._seen[name] = None
@@ -135,6 +153,10 @@ class Mentions:
             return []
         finally:
             Path(path).unlink()
+
+
+def _name(reference: dict[str, Any]) -> tuple[str, str]:
+    return str(reference.get("uri")), str(reference.get("write"))
 
 
 def _kept(value: Any) -> Iterator[dict[str, Any]]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airfreight import runtime
+from airfreight.admin.mentions import Mentions
 from airfreight.config import settings
 from airfreight.decision import decide
 from airfreight.errors import Error
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from airfreight._core import Freight
-    from airfreight.admin.database import Database
+    from airfreight.admin.database import Database, Row
 
 #: Problems that are told one by one; all are counted.
 _MOST_TOLD = 1000
@@ -60,7 +63,7 @@ def rekey(
 
     Only the envelope of an object changes, and its rows and all other references go on to hold. May
     be stopped and begun again at any time. Objects are found by the references in rows, those
-    inside of other values too.
+    inside of other values, in the row or in the store, too.
 
     Args:
         database: Airflow's.
@@ -70,42 +73,50 @@ def rekey(
         told: is given the report after each row.
     """
     report = Report()
-    for row in database.rows(dag=dag, after=after, marked=True):
-        # (What `airflow db clean` has put away no task reads.)
-        if not row.archived:
-            for fields in _references(row.raw):
+    with tempfile.TemporaryDirectory() as folder:
+        mentions = Mentions({}, (), Path(folder))
+        # (Those of archives too: `airfreight sweep` reads what they refer to.)
+        for row in database.rows(dag=dag, after=after, marked=True):
+            for fields in _sealed(mentions, row, report):
                 report.sealed += 1
                 try:
                     report.became[_rewrap(fields, write=write)] += 1
                 except Error as error:
-                    error.name_xcom(fields)
-                    report.failed[error.code] += 1
-                    if len(report.problems) < _MOST_TOLD:
-                        where = f"{row.dag} / {row.run} / {row.task} / {row.key}"
-                        report.problems.append((where, str(error)))
-                    if error.outage:
-                        report.ended = "the store is away: run it again when it is back"
-                        return report
-        report.after = row.id
-        told(report)
+                    _note(report, row, fields, error)
+                if report.ended:
+                    return report
+            if report.ended:
+                return report
+            report.after = row.id
+            told(report)
     return report
 
 
-def _references(raw: bytes | str | None) -> Iterator[dict[str, Any]]:
-    """The references to sealed objects in a row, wherever they are in it."""
-    try:
-        todo = [json.loads(raw or "null")]
-    except ValueError:  # Another backend's.
-        return
-    while todo:
-        value = todo.pop()
-        if isinstance(value, dict):
-            if {"_xcom_backend", "_airfreight", "sealed", "uri"} <= value.keys():
-                yield value
-            else:
-                todo += value.values()
-        elif isinstance(value, list):
-            todo += value
+def _sealed(mentions: Mentions, row: Row, report: Report) -> Iterator[dict[str, Any]]:
+    """The references to sealed objects in a row and in what it leads to."""
+    found = mentions.references(row.raw or b"")
+    while True:
+        try:
+            fields = next(found, None)
+        except Error as error:
+            # What that object refers to is not known.
+            _note(report, row, {}, error)
+            return
+        if fields is None:
+            return
+        if {"_xcom_backend", "_airfreight", "sealed", "uri"} <= fields.keys():
+            yield fields
+
+
+def _note(report: Report, row: Row, fields: dict[str, Any], error: Error) -> None:
+    if fields:
+        error.name_xcom(fields)
+    report.failed[error.code] += 1
+    if len(report.problems) < _MOST_TOLD:
+        where = f"{row.dag} / {row.run} / {row.task} / {row.key}"
+        report.problems.append((where, str(error)))
+    if error.outage:
+        report.ended = "the store is away: run it again when it is back"
 
 
 def _rewrap(fields: dict[str, Any], *, write: bool) -> str:
