@@ -19,7 +19,7 @@ from tests.python import databases
 import airfreight
 from airfreight import exchange, reference, runtime
 from airfreight.admin import sorting, sweep, sweep_state
-from airfreight.admin.database import connect
+from airfreight.admin.database import Database, connect
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.ownership import Ownership
 from airfreight.cli import main
@@ -297,6 +297,31 @@ def test_references_in_what_an_outage_left_in_its_row_are_seen(world: World) -> 
     assert world.swept().removed == 1
     left = sorted(world.keys())
     assert [key.split("/")[-1].split(".")[0] for key in left] == ["end", "middle"]
+
+
+def test_no_object_is_read_while_the_transaction_is_open(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = world.put(b"end", 400, "end", run="gone")
+    world.run("d", "r")
+    world.push([end] * 2, 60)
+    snapshot, save = Database.snapshot, exchange.save
+    seen: list[str] = []
+
+    @contextlib.contextmanager
+    def open_(self: Database) -> Iterator[Database]:
+        with snapshot(self) as still:
+            yield still
+        seen.append("closed")
+
+    def saved(*given: Any) -> None:
+        seen.append("read")
+        save(*given)
+
+    monkeypatch.setattr(Database, "snapshot", open_)
+    monkeypatch.setattr(exchange, "save", saved)
+    assert world.swept().removed == 0
+    assert seen == ["closed", "read"]
 
 
 def test_pickled_references_are_seen(world: World) -> None:

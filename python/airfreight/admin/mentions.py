@@ -78,29 +78,30 @@ class Mentions:
 
         The same one may come several times.
         """
+        yield from self.direct(raw)
+        for reference in self.leading(raw):
+            yield from self.inside(reference)
+
+    def direct(self, raw: bytes | str) -> Iterator[tuple[str, str]]:
+        """As `of`, without a look into any object."""
         data = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
         yield from self._addresses(data)
-        try:
-            value = json.loads(data)
-        except (ValueError, RecursionError):
-            return
-        for reference in _references(value, 0):
-            yield from self._inside(reference)
         # What an outage left in its row: no address of it can be read there.
-        for reference in _kept(value):
+        for reference in _kept(_parsed(raw)):
             yield from self._addresses(json.dumps(reference).encode())
-            yield from self._inside(reference)
+
+    def leading(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
+        """The references in a row's value whose objects may hold references, for `inside`."""
+        for reference in _all(raw):
+            if reference.get("_xcom_type") in _HOLDING:
+                yield reference
 
     def references(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
         """The references in a row's value, and those in the objects that they lead to.
 
         Raises as `of` does.
         """
-        try:
-            value = json.loads(raw)
-        except (ValueError, RecursionError):
-            return
-        for reference in (*_references(value, 0), *_kept(value)):
+        for reference in _all(raw):
             yield reference
             yield from self._below(reference)
 
@@ -110,7 +111,7 @@ class Mentions:
             for found in pattern.finditer(data):
                 yield store, folder + found.group(1).decode()
 
-    def _inside(self, reference: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    def inside(self, reference: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """What the objects that a reference leads to speak of, if they may hold references."""
         for inner in self._below(reference):
             yield from self._addresses(json.dumps(inner).encode())
@@ -153,6 +154,20 @@ class Mentions:
             return []
         finally:
             Path(path).unlink()
+
+
+def _parsed(raw: bytes | str) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _all(raw: bytes | str) -> Iterator[dict[str, Any]]:
+    """The references in a row's value."""
+    value = _parsed(raw)
+    yield from _references(value, 0)
+    yield from _kept(value)
 
 
 def _name(reference: dict[str, Any]) -> tuple[str, str]:

@@ -209,7 +209,8 @@ class Sweep:
         mentions = Mentions(self.state.stores, self._aliases, self._folder)
         needed = {store: Sorter(self._folder / _name("needed", store)) for store in self._owners}
         runs = Sorter(self._folder / "runs")
-        for lines in (*needed.values(), runs):
+        leading = Sorter(self._folder / "leading")
+        for lines in (*needed.values(), runs, leading):
             lines.clear()
         self.state.rows = self.state.runs = 0
         self.state.expired_rows *= self._remove
@@ -225,7 +226,9 @@ class Sweep:
                     self.state.expired_rows += 1
                     continue
                 own = _own_uri(row.raw, row.written.timestamp() < self.state.began)
-                for store, key in mentions.of(row.raw or b""):
+                for reference in mentions.leading(row.raw or b""):
+                    leading.add(json.dumps(reference).encode())
+                for store, key in mentions.direct(row.raw or b""):
                     line = key.encode()
                     if own is not None and own.endswith("/" + key):
                         line += b"\town"
@@ -234,6 +237,14 @@ class Sweep:
                     self._tell("read", self.state.rows, 0)
                     # (Whoever goes on here begins this step anew: its snapshot is gone.)
                     yield
+        # Only now: to read many objects takes long, and the transaction is not open any more.
+        for count, line in enumerate(leading, 1):
+            for store, key in mentions.inside(json.loads(line)):
+                needed[store].add(key.encode())
+            if count % _PAGE == 0:
+                self._tell("read", self.state.rows, 0)
+                yield
+        leading.clear()
         for lines in (*needed.values(), runs):
             lines.flush()
 

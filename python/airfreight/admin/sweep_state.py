@@ -24,7 +24,7 @@ SHOWN = 20
 _LOCK = "lock"
 #: What a sweep keeps in its folder, by how the names begin.
 _OURS = ("objects-", "uploads-", "needed-", "candidates-", LOOKED_INTO)
-_OURS_WHOLE = ("runs", "state.part", "state.json", _LOCK)
+_OURS_WHOLE = ("runs", "leading", "state.part", "state.json", _LOCK)
 
 
 @contextlib.contextmanager
