@@ -256,6 +256,10 @@ def test_a_snapshot_does_not_see_what_changes(rows: databases.Rows) -> None:
     assert (before == list(database.rows())) == (rows.engine.dialect.name == "sqlite")
 
 
+def test_no_replica(rows: databases.Rows) -> None:
+    assert not _database(rows).is_replica()
+
+
 def test_what_is_no_database_of_airflow(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"airflow db migrate"):
         connect(f"sqlite:///{tmp_path}/empty.db")

@@ -599,6 +599,10 @@ def test_the_command(
     assert len(world.keys()) == 2
     assert main([*words, "--yes"]) == 1
     assert "airfreight claim --yes" in capsys.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(Database, "is_replica", lambda _: True)
+        assert main([*words, "--yes"]) == 1
+        assert "is a replica" in capsys.readouterr().err
     assert main(["claim", "--database", world.url, "--yes"]) == 0
     capsys.readouterr()
     assert main([*words, "--yes", "--json", "--retention", "x=30d", "--keep-last", "3"]) == 0

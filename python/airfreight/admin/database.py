@@ -203,6 +203,13 @@ class Database:
         with self._connected() as connection:
             return ownership.identity(connection)
 
+    def is_replica(self) -> bool:
+        """Whether it follows another server, and what was written there may not be here yet."""
+        if self._engine.dialect.name != "postgresql":
+            return False
+        with self._connected() as connection:
+            return bool(connection.execute(sa.text("SELECT pg_is_in_recovery()")).scalar())
+
     @property
     def tables(self) -> list[str]:
         """Which tables have rows of XComs, in the order in which they are read."""
@@ -361,6 +368,10 @@ class Database:
             if lite:
                 # Its driver begins no transaction for what only reads.
                 connection.exec_driver_sql("BEGIN")
+            elif engine.dialect.name in _MYSQL:
+                # Its moment is that of the first look at a row else: which tables there are is
+                # told as of now, and `airflow db clean` may move rows in between.
+                connection.exec_driver_sql("START TRANSACTION WITH CONSISTENT SNAPSHOT")
             yield Database(engine, connection)
             connection.rollback()
 

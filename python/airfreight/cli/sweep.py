@@ -126,6 +126,11 @@ def _run(asked: argparse.Namespace) -> int:
                 raise InvalidError(
                     f"--store {unknown[0]}: the settings have {', '.join(stores.names)}"
                 )
+            if asked.yes and found.is_replica():
+                raise InvalidError(
+                    f"the database {found.name} is a replica: a row of the moment may not be there "
+                    "yet. Give the primary with --database"
+                )
             place = found.identity()
             owners = {
                 name: ownership.of(
