@@ -411,6 +411,25 @@ def test_what_happens_after_the_rows_were_read_is_seen_before_a_removal(world: W
     assert world.keys() == {key for name, key in keys.items() if name != "orphan"}
 
 
+def test_new_values_are_looked_into_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sweep, "_AT_A_TIME", 1)
+    end = world.put(b"end", 400, "z", run="gone")
+    world.run("d", "r")
+    for number in range(4):
+        world.push(b"1", 60, task_id=f"t{number}", row=False)
+    made = world.sweeper()
+    for _ in made.steps():
+        if made.state.step == "remove":
+            break
+    row = world.box.push([end] * 2, dag_id="d", run_id="r", task_id="new", key="return_value")
+    world.rows.xcom("d", "r", "new", world.rows.row(row))
+    save, read = exchange.save, []
+    monkeypatch.setattr(exchange, "save", lambda *given: (read.append(1), save(*given)))
+    found = made.run().found["default"]
+    assert (found.removed, found.kept, len(read)) == (4, 1, 1)
+    assert airfreight.get(end) == b"end"
+
+
 def test_what_is_written_beside_a_removal_stays(world: World) -> None:
     class Late(Aged):
         def remove(self, store: str, key: str, condition: str | None = None) -> None:

@@ -117,6 +117,7 @@ class Sweep:
         for name in owners:
             self.state.found.setdefault(name, Found())
         self._new: set[bytes] = set()
+        self._newly: Mentions | None = None
         self._last: dict[str, int] | None = None
         self._last_run: tuple[tuple[str, str] | None, Run | None] = (None, None)
 
@@ -385,10 +386,12 @@ class Sweep:
     def _look_at_new_rows(self) -> None:
         """Notes what rows speak of that were written since all were read."""
         since = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _CLOCKS
-        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        # (One for all looks: what it has looked into once is in `_new` already.)
+        if self._newly is None:
+            self._newly = Mentions(self.state.stores, self._aliases, self._folder)
         self._database = self._database.again()
         for row in self._database.rows(marked=True, since=since):
-            for store, key in mentions.of(row.raw or b""):
+            for store, key in self._newly.of(row.raw or b""):
                 self._new.add(_digest(store, key))
             if len(self._new) > _NEW_ROWS:
                 raise InvalidError(
