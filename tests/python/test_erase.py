@@ -7,6 +7,7 @@ import json
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 from tests.python import databases
@@ -14,6 +15,7 @@ from tests.python.conftest import MANY
 from tests.servers.versitygw import VersityGW
 
 from airfreight import _core, cli, runtime
+from airfreight.admin import erase
 from airfreight.admin.database import connect
 
 if TYPE_CHECKING:
@@ -261,6 +263,17 @@ def test_a_run_that_is_not_over_stops_it(world: World, capsys: pytest.CaptureFix
     assert len(world.versions("sales/")) == 1
     assert world.erase("--dag", "sales", "--yes", "--even-running")[0] == 0
     assert world.versions("sales/") == []
+
+
+def test_what_was_stopped_has_a_receipt(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(erase, "_erase_rows", stopped)
+    database: Any = Mock(identity=dict, runs=lambda _: [])
+    stores: Any = Mock(names=[])
+    receipt = erase.erase(erase.Scope("d"), database, stores, deployment_id="", change=True)
+    assert (receipt.problem, receipt.complete, bool(receipt.ended)) == ("stopped", False, True)
 
 
 def test_rows_of_places_that_are_gone_are_named(world: World) -> None:

@@ -214,6 +214,8 @@ def erase(
             receipt.rows_remaining = sum(1 for _ in database.rows(scope.dag, scope.run, scope.task))
     except Error as error:
         receipt.problem = f"{type(error).__name__}: {error}"
+    except KeyboardInterrupt:  # What was removed by then belongs into the receipt.
+        receipt.problem = "stopped"
     receipt.ended = _now()
     return receipt
 
