@@ -368,6 +368,19 @@ def test_retention_takes_rows_and_objects_and_leaves_the_last_runs(world: World)
     assert world.swept(sweep_state.Rules(7 * DAY, 30 * DAY, (("d", 30 * DAY),))).removed == 2
 
 
+def test_retention_leaves_rows_of_stores_that_are_not_swept(world: World) -> None:
+    world.run("d", "r", ended=40)
+    fields = world.box.fields(world.box.push(b"1", dag_id="d", run_id="r", task_id="t"))
+    row: Any = fields | {"uri": "s3://elsewhere/d/r/t/map_-1/return_value.bin"}
+    row = json.dumps(row).encode() if world.rows.binary else row
+    world.rows.xcom("d", "r", "t", row)
+    rules = sweep_state.Rules(grace=7 * DAY, by_hand=30 * DAY, retention=(("*", 30 * DAY),))
+    for remove in (False, True):
+        world.swept(rules, remove=remove)
+        assert world.state.expired_rows == 0
+    assert len(list(connect(world.url).rows())) == 1
+
+
 def test_only_what_is_ours_goes(world: World) -> None:
     world.run("d", "r")
     world.box.set(deployment_id="one")
@@ -423,8 +436,14 @@ def test_new_values_are_looked_into_once(world: World, monkeypatch: pytest.Monke
             break
     row = world.box.push([end] * 2, dag_id="d", run_id="r", task_id="new", key="return_value")
     world.rows.xcom("d", "r", "new", world.rows.row(row))
-    save, read = exchange.save, []
-    monkeypatch.setattr(exchange, "save", lambda *given: (read.append(1), save(*given)))
+    save = exchange.save
+    read: list[int] = []
+
+    def saved(*given: Any) -> None:
+        read.append(1)
+        save(*given)
+
+    monkeypatch.setattr(exchange, "save", saved)
     found = made.run().found["default"]
     assert (found.removed, found.kept, len(read)) == (4, 1, 1)
     assert airfreight.get(end) == b"end"

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from airfreight.admin.joining import SEPARATOR, Needed, Runs
 from airfreight.admin.mentions import Mentions
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airfreight._core import Administration
-    from airfreight.admin.database import Database, Run
+    from airfreight.admin.database import Database, Row, Run
     from airfreight.admin.ownership import Ownership
 
 _STEPS = ("list", "read", "join", "remove", "done")
@@ -223,7 +223,7 @@ class Sweep:
             self._tell("read", 0, 0)
             for row in still.rows(marked=True):
                 self.state.rows += 1
-                if not self._remove and self._expires(row, still, last):
+                if not self._remove and self._expires(row, still, last, mentions):
                     self.state.expired_rows += 1
                     continue
                 own = _own_uri(row.raw, row.written.timestamp() < self.state.began)
@@ -273,8 +273,15 @@ class Sweep:
             return "all"
         return "nothing" if self._is_over(run, last) else "hand"
 
-    def _expires(self, row: Any, database: Database, last: Mapping[str, int]) -> bool:
-        if self._rules.age(row.dag) is None or row.archived or _own_uri(row.raw, True) is None:
+    def _is_swept(self, row: Row, mentions: Mentions) -> bool:
+        """Whether a row is a reference, and its object lies in one of the stores that are swept."""
+        own = not row.archived and _own_uri(row.raw, True) is not None
+        return own and any(True for _ in mentions.direct(row.raw or b""))
+
+    def _expires(
+        self, row: Row, database: Database, last: Mapping[str, int], mentions: Mentions
+    ) -> bool:
+        if self._rules.age(row.dag) is None or not self._is_swept(row, mentions):
             return False
         run = self._run_of(row.dag, row.run, database)
         return run is not None and self._is_over(run, last)
@@ -288,11 +295,12 @@ class Sweep:
     def _expire(self) -> Iterator[None]:
         """Removes the rows of runs that have outlived their retention."""
         last = self._last_runs(self._database)
+        mentions = Mentions(self.state.stores, self._aliases, self._folder)
         for run in self._database.runs():
             if not self._is_over(run, last):
                 continue
             rows = self._database.rows(run.dag, run.run, marked=True)
-            gone = [row for row in rows if not row.archived and _own_uri(row.raw, True)]
+            gone = [row for row in rows if self._is_swept(row, mentions)]
             self.state.expired_rows += self._database.remove(gone)
             yield
 
