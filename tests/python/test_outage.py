@@ -16,6 +16,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.python.conftest import RUN, Box, stored
+from tests.python.test_pickle import ARCHIVES, ran
 
 import airfreight
 from airfreight import exchange, runtime
@@ -266,6 +267,26 @@ def test_a_pickle_in_a_row_is_never_read(lost: Box) -> None:
     }
     with pytest.raises(airfreight.UnsupportedError, match="none is read from a row"):
         lost.pull(as_row(fields))
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_nor_is_one_in_an_archive_in_a_row(lost: Box, kind: str) -> None:
+    lost.set(pickle="allow")
+    fields = lost.fields(lost.push(b"x" * 100))
+    with pytest.raises(airfreight.UnsupportedError, match="none is read from a row"):
+        list(lost.pull(as_row(fields | pickled_fields(kind))))
+    assert ran == []
+
+
+def pickled_fields(kind: str) -> dict[str, Any]:
+    """What tells a row of an archive with a pickle in it from others."""
+    name, data = ARCHIVES[kind]
+    return {
+        "_xcom_type": name,
+        "extension": "zip",
+        "size_bytes": len(data),
+        "body": base64.b64encode(data).decode(),
+    }
 
 
 def as_row(fields: dict[str, Any]) -> Any:

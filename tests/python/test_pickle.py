@@ -21,7 +21,7 @@ from tests.python.conftest import Box, stored
 
 import airfreight
 from airfreight import exchange, values
-from airfreight.values import _foreign, pickle_
+from airfreight.values import _foreign, _leaves, pickle_
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,6 +45,30 @@ class Canary:
 
     def __reduce__(self) -> Any:
         return run, ("canary",)
+
+
+def archive(kind: str, member: str = "pickle", data: bytes = b"") -> bytes:
+    """A bundle or a mappable list with one member, which no push can have left in a row."""
+    writer = _leaves.ArchiveWriter(values.new_sink)
+    name = "one.pkl"
+    writer._archive.add(name, (data or pickle.dumps(Canary()),))
+    index: Any = {
+        "bundle": {"a": [{"~leaf": [name, member]}]},
+        "mappable": {"~mappable": ["list", [[member, 1]]]},
+    }
+    sink, _ = writer.finish(index[kind])
+    whole: bytes = sink.getvalue()
+    return whole
+
+
+#: Archives with a pickle in them, at once and deeper.
+ARCHIVES = {
+    "bundle": ("bundle", archive("bundle")),
+    "mappable": ("mappable", archive("mappable")),
+    "mappable in mappable": ("mappable", archive("mappable", "mappable", archive("mappable"))),
+    "bundle in mappable": ("mappable", archive("mappable", "bundle", archive("bundle"))),
+    "mappable in bundle": ("bundle", archive("bundle", "mappable", archive("mappable"))),
+}
 
 
 class Model:
@@ -207,6 +231,22 @@ def test_a_pickle_in_a_row_is_never_read(box: Box, setting: str) -> None:
     }
     with pytest.raises(airfreight.ForgedError, match="no push writes"):
         box.pull(row)
+    assert ran == []
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+def test_nor_is_one_in_an_archive_in_a_row(box: Box, kind: str) -> None:
+    """Elements of a mappable list are made after the row was read."""
+    box.set(pickle="allow")
+    name, data = ARCHIVES[kind]
+    row = {
+        "_xcom_backend": "inline",
+        "_xcom_type": "document",
+        "_airfreight": 1,
+        "value": {"a": [{"~value": [name, base64.b64encode(data).decode()]}]},
+    }
+    with pytest.raises(airfreight.ForgedError, match="no push writes"):
+        list(box.pull(row)["a"][0])
     assert ran == []
 
 

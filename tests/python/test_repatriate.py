@@ -10,7 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 from tests.python.conftest import RUN, Box, stored
-from tests.python.test_outage import FRAME, Server, as_row
+from tests.python.test_outage import FRAME, Server, as_row, pickled_fields
+from tests.python.test_pickle import ARCHIVES
 
 from airfreight import exchange, runtime
 from airfreight.admin.repatriate import Report, repatriate
@@ -159,6 +160,23 @@ def test_a_value_in_the_row_of_another_xcom_is_not_moved(lost: Box, rows: Rows) 
     report = move(rows)
     assert report.failed == {"Forged": 1}
     assert "copied there" in report.problems[0][1]
+    assert lost.objects() == []
+
+
+@pytest.mark.parametrize("kind", ["pickle", *ARCHIVES])
+def test_no_pickle_becomes_an_object(lost: Box, rows: Rows, kind: str) -> None:
+    """Rows are written by more people than objects: what is one is read, where that is allowed."""
+    fields = lost.fields(lost.push(FRAME))
+    fields |= (
+        {"_xcom_type": "pickle", "extension": "pkl"} if kind == "pickle" else pickled_fields(kind)
+    )
+    rows.add(as_row(fields))
+    back(lost)
+    lost.set(store=f"file://{lost.root}", pickle="allow")
+    for write in (False, True):
+        report = move(rows, write=write)
+        assert report.failed == {"Unsupported": 1}
+        assert "pickle" in report.problems[0][1]
     assert lost.objects() == []
 
 

@@ -174,6 +174,8 @@ def data(fields: dict[str, Any]) -> bytearray:
     Raises:
         CorruptError: it is not as this release writes one.
         NewerFormatError: a later release wrote it.
+        UnsupportedError: it is a pickle, or holds one, which no push leaves in a row. Neither a
+            pull nor a move to the store may make anything of it.
     """
     version = fields["_airfreight"]
     if type(version) is int and version > VERSION:
@@ -193,6 +195,16 @@ def data(fields: dict[str, Any]) -> bytearray:
         or (values.extensions(kind) and extension not in values.extensions(kind))
     ):
         raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
+    with loading:
+        from airfreight.values import _pickles, pickle_
+
+    try:
+        pickled = _pickles.holds_pickle(kind, memoryview(body))
+    except ValueError as error:
+        raise CorruptError(f"the row's body is damaged: {error}") from error
+    if pickled:
+        with pickle_.refused():
+            pickle_.require()
     return body
 
 

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _json
+from airfreight._imports import loading
 from airfreight.errors import Error, ForgedError, NewerFormatError
 from airfreight.reference import Reference
 from airfreight.values import (
@@ -341,12 +342,15 @@ def _untag(leaf: LeafReader | None, tag: str, content: Any) -> Any:
 def _unembed(content: Any) -> Any:
     """A value that has a codec of its own."""
     name, text = items(content, str, str)
+    forged = ForgedError("a document holds a pickle, which no push writes there")
     if name == PICKLE_TYPE:  # Whoever may write rows could run code by it.
-        raise ForgedError("a document holds a pickle, which no push writes there")
+        raise forged
     codec = for_type(name)
     if codec is None:
         raise NewerFormatError(f"a document holds a {name!r}, which this release does not know")
     data = bytearray(from_base64(text))
+    if getattr(codec, "NESTING", False) and _holds_pickle(name, data):
+        raise forged
     try:
         return codec.decode(memoryview(data))
     except Error:
@@ -355,3 +359,10 @@ def _unembed(content: Any) -> Any:
         raise ValueError(
             f"a document's tag ~value has a wrong content ({type(error).__name__}: {error})"
         ) from error
+
+
+def _holds_pickle(name: str, data: bytearray) -> bool:
+    with loading:
+        from airfreight.values import _pickles
+
+    return _pickles.holds_pickle(name, memoryview(data))
