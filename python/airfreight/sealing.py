@@ -7,7 +7,10 @@ that pushes and once for each data key of objects that are read.
 
 from __future__ import annotations
 
+import logging
 import re
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from airfreight import _airflow, _secrets
@@ -16,7 +19,7 @@ from airfreight._settings_table import OPTIONS
 from airfreight.errors import DeniedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from airfreight.config import Settings
 
@@ -34,6 +37,36 @@ _PASSES = (
     "ServiceUnavailable",
     "ThrottlingException",
 )
+#: Loggers of the libraries that tell, of level DEBUG, requests and answers as they are: data keys.
+_TELLING = (
+    "botocore.endpoint",
+    "botocore.parsers",
+    "google.cloud.kms_v1.services.key_management_service.client",
+    "google.cloud.kms_v1.services.key_management_service.transports.rest",
+)
+_asking: ContextVar[bool] = ContextVar("airfreight_asking_for_a_key", default=False)
+
+
+class _Hidden(logging.Filter):
+    """Lets through what is not said of a data key."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno > logging.DEBUG or not _asking.get()
+
+
+_hidden = _Hidden()
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """What this thread asks meanwhile stands in no log, whatever its level."""
+    for name in _TELLING:
+        logging.getLogger(name).addFilter(_hidden)  # (Once: it is the same each time.)
+    token = _asking.set(True)
+    try:
+        yield
+    finally:
+        _asking.reset(token)
 
 
 def keys() -> str:
@@ -87,7 +120,8 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
         UnavailableError: it does not answer.
     """
     asks: Callable[..., bytes] = _ask_amazon if service == "aws-kms" else _ask_google
-    return asks(key, key_id, data, wraps=wraps)
+    with _unheard():
+        return asks(key, key_id, data, wraps=wraps)
 
 
 def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -178,6 +181,53 @@ def test_a_service_that_refuses_names_key_and_action(
     box.set(seal="True", seal_keys="a:aws-kms:alias/xcom")
     with pytest.raises(airfreight.DeniedError, match=r'"a" \(aws-kms alias/xcom\).*kms:Encrypt'):
         box.push("x")
+
+
+class _Service(BaseHTTPRequestHandler):
+    """As AWS KMS, of a key that wraps nothing."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        given = asked.get("Plaintext") or asked["CiphertextBlob"]
+        answer = json.dumps({"CiphertextBlob": given, "Plaintext": given}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/x-amz-json-1.1")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: Any) -> None:
+        """Nothing."""
+
+
+@pytest.mark.parametrize("wraps", [True, False])
+def test_no_log_tells_a_data_key_though_all_is_logged(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, wraps: bool
+) -> None:
+    """botocore logs what it sends and gets, where Airflow's logging_level is DEBUG."""
+    pytest.importorskip("boto3")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    for name, value in (
+        ("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{server.server_port}"),
+        ("AWS_ACCESS_KEY_ID", "key"),
+        ("AWS_SECRET_ACCESS_KEY", "secret"),
+        ("AWS_DEFAULT_REGION", "us-east-1"),
+    ):
+        monkeypatch.setenv(name, value)
+    data_key = b"0123456789abcdefghijklmnopqrstuv"
+    try:
+        with caplog.at_level(logging.DEBUG):
+            assert sealing.ask("aws-kms", "alias/xcom", "a", wraps, data_key) == data_key
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+    assert any(record.name.startswith("botocore") for record in caplog.records)
+    told = " ".join(record.getMessage() for record in caplog.records)
+    assert data_key.decode() not in told
+    assert base64.b64encode(data_key).decode() not in told
 
 
 def test_a_library_that_is_not_installed_is_named(box: Box, monkeypatch: Any) -> None:
