@@ -182,7 +182,19 @@ def test_no_pickle_becomes_an_object(lost: Box, rows: Rows, kind: str) -> None:
 
 @pytest.mark.parametrize(
     "change",
-    [{"body": "x"}, {"started": None}, {"columns": 5}, {"expires": "soon"}, {"extension": "../x"}],
+    [
+        {"body": "x"},
+        {"started": None},
+        {"columns": 5},
+        {"expires": "soon"},
+        {"extension": "../x"},
+        {"attempt": 1 << 70},
+        {"rows": "three"},
+        {"columns": [[1, 2]]},
+        {"content_type": 5},
+        {"summary": "\ud800"},
+        {"map": None, "writer": 5},
+    ],
     ids=str,
 )
 def test_a_damaged_row_is_told_and_the_others_move(
@@ -195,6 +207,29 @@ def test_a_damaged_row_is_told_and_the_others_move(
     assert report.moved == 1
     assert sum(report.failed.values()) == 1
     assert len(lost.objects()) == 1
+
+
+def test_a_row_of_the_future_does_not_stand_in_the_way_of_later_pushes(
+    lost: Box, rows: Rows
+) -> None:
+    """As somebody may write one who would have the XCom never written again."""
+    year_3000 = 32_503_680_000_000_000
+    rows.add(as_row(lost.fields(lost.push(FRAME)) | {"started": year_3000, "attempt": 0}))
+    back(lost)
+    assert move(rows).moved == 1
+    runtime.forget()  # Another process pushes.
+    newer = lost.push(FRAME.iloc[:1])
+    pd.testing.assert_frame_equal(lost.pull(stored(newer)), FRAME.iloc[:1])
+
+
+def test_a_row_that_is_too_deep_is_told_and_the_others_move(lost: Box, rows: Rows) -> None:
+    deep = rows.add(lost.push(FRAME))
+    rows.add(lost.push(FRAME, task_id="other"), task="other")
+    deep.value = b'{"_airfreight":1,"outage":"","a":' + b"[" * 200_000
+    back(lost)
+    report = move(rows)
+    assert (report.moved, sum(report.failed.values())) == (1, 1)
+    assert report.ended == ""
 
 
 def test_while_the_store_is_still_away_it_ends_at_the_first(lost: Box, rows: Rows) -> None:

@@ -266,13 +266,10 @@ def _uris(row: Row) -> Iterator[str]:
     """Of a row that is a reference."""
     try:
         value = json.loads(row.raw) if row.raw is not None else None
-    except ValueError:
-        return
-    if isinstance(value, str):  # Airflow 2 and its serializers may put JSON into JSON.
-        try:
+        if isinstance(value, str):  # Airflow 2 and its serializers may put JSON into JSON.
             value = json.loads(value)
-        except ValueError:
-            return
+    except (ValueError, RecursionError):
+        return
     if isinstance(value, dict) and "_airfreight" in value and isinstance(value.get("uri"), str):
         yield value["uri"]
 

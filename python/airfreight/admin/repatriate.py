@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from airfreight import exchange, runtime
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import CorruptError, Error, ForgedError
+from airfreight.errors import CorruptError, Error, ForgedError, InvalidError
 from airfreight.exchange import outage
 from airfreight.values._describe import Told
 
@@ -81,15 +81,19 @@ def repatriate(
     """
     report = Report()
     for row in database.rows(dag=dag, run=run, batch=_BATCH, marked=True):
-        fields = exchange.ours(row.value)
         # (What `airflow db clean` has put away no task reads.)
-        if fields is None or row.archived or not outage.is_one(fields):
+        if row.archived:
             continue
-        report.found += 1
+        fields: dict[str, Any] | None = None
         try:
+            fields = _ours(row)
+            if fields is None or not outage.is_one(fields):
+                continue
+            report.found += 1
             _move(database, row, fields, report, write=write)
         except Error as error:
-            error.name_xcom(fields)
+            if fields is not None:
+                error.name_xcom(fields)
             report.failed[error.code] += 1
             if len(report.problems) < _MOST_TOLD:
                 report.problems.append((_where(row), str(error)))
@@ -114,7 +118,10 @@ def _move(
         report.moved += 1
         return
     item = _item(row, fields, data, retention)
-    reference = runtime.with_core(lambda core: core.put(coordinate, [data], **item))
+    try:
+        reference = runtime.with_core(lambda core: core.put(coordinate, [data], **item))
+    except TypeError as error:  # (A field is of another type than the core takes.)
+        raise _no_value_of_ours(error) from error
     value: Any = reference.encode() if database.rows_are_bytes else json.loads(reference)
     if database.rewrite(row, value):
         report.moved += 1
@@ -125,6 +132,13 @@ def _move(
         return core.purge(reference)
 
     runtime.with_core(purge)
+
+
+def _ours(row: Row) -> dict[str, Any] | None:
+    try:
+        return exchange.ours(row.value)
+    except RecursionError:
+        raise InvalidError("the row holds JSON that is nested too deeply to be ours") from None
 
 
 def _where(row: Row) -> str:
@@ -142,6 +156,8 @@ def _coordinate(row: Row, fields: dict[str, Any]) -> Coordinate:
         raise ForgedError(
             f"the row of {_where(row)} holds the value of another XCom: it was copied there"
         )
+    if not isinstance(ti, (str, type(None))) or not isinstance(writer, (str, type(None))):
+        raise _no_value_of_ours(TypeError())
     made: Coordinate = runtime.coordinate(
         row.dag,
         row.run,
@@ -191,10 +207,15 @@ def _item(
             "content_type": fields["content_type"],
             "told": told,
             "attempt": int(fields["attempt"]),
-            "started_micros": int(fields["started"]),
+            # (One of the future would be newer than every push to come.)
+            "started_micros": min(int(fields["started"]), int(time.time() * 1_000_000)),
             "decision": decided.fields(),
         }
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorruptError(
-            f"the row has Airfreight's markers, but is no value that it writes ({error!r})"
-        ) from error
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise _no_value_of_ours(error) from error
+
+
+def _no_value_of_ours(error: Exception) -> CorruptError:
+    return CorruptError(
+        f"the row has Airfreight's markers, but is no value that it writes ({type(error).__name__})"
+    )

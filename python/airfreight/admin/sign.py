@@ -158,7 +158,7 @@ def _references(row: Row) -> tuple[Any, list[_Found]]:
     """The value of a row, and the references in it."""
     try:
         value = json.loads(row.raw) if row.raw is not None else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None, []
     if not isinstance(value, dict) or exchange.ours(value) is None:
         return value, []
@@ -260,8 +260,16 @@ def _finish(
             one.put(one.made)
         new = value
         if database.rows_are_bytes:
-            new = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+            new = _bytes(value)
         if not database.rewrite(row, new):
             report.changed += 1
             return
     report.made += len(made)
+
+
+def _bytes(value: Any) -> bytes:
+    """The row of Airflow 2. A lone surrogate stays the escape that it was."""
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()

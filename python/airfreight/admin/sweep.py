@@ -502,7 +502,7 @@ def _own_uri(raw: bytes | str | None, old: bool) -> str | None:
 
     try:
         fields = exchange.ours(raw if isinstance(raw, bytes) else json.loads(raw))
-    except ValueError:
+    except (ValueError, RecursionError, InvalidError):  # (Too deep to be ours.)
         return None
     if fields is None or fields["_xcom_backend"] == "inline":
         return None
