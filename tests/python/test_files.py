@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import base64
 import errno
 import gc
 import io
@@ -746,6 +747,26 @@ def test_where_the_row_does_not_tell_of_files_large_objects_are_looked_into(
         assert tree(box.pull(other)["model"].path) == tree(large)
     assert reads
     assert not parts.lands(row | {"columns": [["x", "bytes"]]})
+
+
+def test_what_is_signed_is_checked_as_a_whole_whatever_its_columns_say(
+    box: Box, large: Path, reads: list[int], temporary: Path
+) -> None:
+    """The signed digest is the whole's: what is not signed must not have only parts checked."""
+    box.set(signing_keys=f"k1:{base64.b64encode(b'k' * 32).decode()}")
+    row = box.fields(stored(box.push({"model": airfreight.File(large), "x": b"y" * 9000})))
+    found = box.pull(row)
+    assert tree(found["model"].path) == tree(large)
+    assert found["x"] == b"y" * 9000
+    assert reads == []
+    del found
+    file = box.file(row)
+    data = bytearray(file.read_bytes())
+    data[10 << 20] ^= 1
+    file.write_bytes(data)
+    with pytest.raises(airfreight.CorruptError, match="digest"):
+        box.pull(row)
+    assert reads == []
 
 
 def test_a_damaged_file_inside_of_others_leaves_nothing(
