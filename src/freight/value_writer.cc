@@ -31,7 +31,8 @@ class CompleteWriter final : public ObjectWriter {
 Error Ended() {
   Error error;
   error.code = ErrorCode::kInvalid;
-  error.message = "the writer of this value was finished or abandoned before";
+  error.message =
+      "the writer of this value was finished or abandoned before, or is that of another process";
   return error;
 }
 
@@ -67,8 +68,10 @@ StreamingWriter::~StreamingWriter() {
   (void)Abandon(stop);
 }
 
+// In a forked child too: what it would seal, under the key and the nonces of its parent, must not
+// get anywhere.
 Status StreamingWriter::Append(ByteView bytes, const Context& context) {
-  if (ended_) return push_->About(Status(Fail(Ended())));
+  if (ended_ || pid_ != getpid()) return push_->About(Status(Fail(Ended())));
   Status done = push_->CheckSize(size() + bytes.size());
   if (done) {
     done = sealing_ ? AppendSealed(bytes, context) : upload_->Append(bytes, context);
@@ -123,7 +126,7 @@ Status StreamingWriter::FinishSealed(ObjectFacts* facts, const Context& context)
 }
 
 Result<Reference> StreamingWriter::Finish(const ValueInfo& info, const Context& context) {
-  if (ended_) return push_->About(Result<Reference>(Fail(Ended())));
+  if (ended_ || pid_ != getpid()) return push_->About(Result<Reference>(Fail(Ended())));
   auto reference = DoFinish(info, context);
   // Whatever it was: the parts are no use any more. After an error that gave them up already this
   // does nothing but return it.

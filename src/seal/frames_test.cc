@@ -167,6 +167,9 @@ TEST(SealingKeysTest, WhatIsWrongNamesTheEntryAndNoSecret) {
   EXPECT_THAT(problem("s1:AAEC"), HasSubstr("key 1, \"s1\", has 3 bytes"));
   EXPECT_THAT(problem("s1:%%SECRET%%"), HasSubstr("is not base64"));
   EXPECT_THAT(problem("s1:%%SECRET%%"), Not(HasSubstr("SECRET")));
+  // Turned round.
+  EXPECT_THAT(problem("0123456789abcdef0123456789abcdef:s1"), HasSubstr("key 1 "));
+  EXPECT_THAT(problem("0123456789abcdef0123456789abcdef:s1"), Not(HasSubstr("0123456789abcdef")));
   EXPECT_THAT(problem("s1:azure:key"), HasSubstr("not aws-kms or gcp-kms"));
   EXPECT_THAT(problem("s1:gcp-kms:key"), HasSubstr("no name of a key of Google's"));
   EXPECT_THAT(problem(std::string(kOne) + " " + kOne), HasSubstr("key 2 has the id \"s1\""));

@@ -39,8 +39,10 @@ Status FillRandom(std::byte* out, size_t size) {
 std::byte* BytesOf(std::string& text) { return reinterpret_cast<std::byte*>(text.data()); }
 
 tl::unexpected<Error> Wrong(size_t number, std::string_view id, std::string_view what) {
-  const std::string which =
-      id.empty() ? fmt::format("key {}", number) : fmt::format("key {}, \"{}\",", number, id);
+  // (What is as long as a secret may be one, with its id behind it.)
+  const std::string which = id.empty() || id.size() >= kAesKeyBytes
+                                ? fmt::format("key {}", number)
+                                : fmt::format("key {}, \"{}\",", number, id);
   return Fail(ErrorCode::kInvalid,
               fmt::format("[airfreight] seal_keys: {} {}; right is {}", which, what, kForm));
 }

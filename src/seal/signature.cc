@@ -78,8 +78,10 @@ std::string SignatureHex(const Secret& key, const Reference& reference) {
 }
 
 tl::unexpected<Error> Wrong(size_t number, std::string_view id, std::string_view what) {
-  const std::string which =
-      id.empty() ? fmt::format("key {}", number) : fmt::format("key {}, \"{}\",", number, id);
+  // (What is as long as a secret may be one, with its id behind it.)
+  const std::string which = id.empty() || id.size() >= kMinSigningSecretBytes
+                                ? fmt::format("key {}", number)
+                                : fmt::format("key {}, \"{}\",", number, id);
   return Fail(ErrorCode::kInvalid, fmt::format("{} {}; right is {}", which, what, kForm));
 }
 

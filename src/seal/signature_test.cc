@@ -228,6 +228,8 @@ TEST(SigningKeysTest, WrongOnesAreNamedByNumberAndNeverShown) {
       {"k:s3cr3t", "key 1, \"k\", is not base64"},
       {"k:s3cr", "key 1, \"k\", has 3 bytes"},
       {"k:", "key 1, \"k\", has 0 bytes"},
+      // Turned round.
+      {"s3cr3ts3cr3ts3cr3ts3cr3ts3cr3ts3cr3t:k1", "key 1 "},
       {good + "," + good, "key 2 has the id \"k1\" of another"},
   };
   for (const auto& [text, message] : wrong) {
