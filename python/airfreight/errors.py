@@ -127,7 +127,9 @@ class Error(Exception):
             parts.append(self.service_code)
         if self.request_id and self.request_id not in said:
             parts.append(f"request {self.request_id}")
-        return ", ".join(parts)
+        # What a row names may hold line feeds, which would make lines of a log, or no text at all.
+        place = ", ".join(parts)
+        return "".join(it if it.isprintable() else ascii(it)[1:-1] for it in place)
 
     def name_xcom(self, fields: Mapping[str, Any]) -> None:
         """Adds what a reference (or a coordinate of the same names) tells, where not yet known."""

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import airfreight
+from airfreight import exchange
 from airfreight.admin import erase, rekey, repatriate, sign, sweep
 from airfreight.admin.database import Row
 from airfreight.errors import InvalidError
+
+if TYPE_CHECKING:
+    from tests.python.conftest import Box
 
 #: Deeper than any Python reads.
 DEEP = '{"_airfreight":1,"_xcom_backend":"inline","outage":"","value":' + "[" * 200_000
@@ -33,3 +39,21 @@ def test_one_that_is_too_deep_is_passed_over(raw: Any) -> None:
 def test_what_no_text_can_hold_is_signed_all_the_same() -> None:
     assert sign._bytes({"a": "\ud800"}) == b'{"a":"\\ud800"}'
     assert sign._bytes({"a": "\u00e9"}) == b'{"a":"\xc3\xa9"}'
+
+
+@pytest.mark.parametrize("field", ["uri", "dag", "run", "store", "write", "owner", "summary"])
+def test_a_row_that_holds_no_text_is_an_error_of_ours(box: Box, field: str) -> None:
+    fields = box.fields(box.push(b"x" * 100))
+    fields[field] = "\ud800"
+    made: Any = json.dumps(fields).encode() if exchange.ROWS_ARE_BYTES else fields
+    with pytest.raises(airfreight.Error) as found:
+        exchange.unpack(made)
+    str(found.value).encode()
+
+
+def test_what_a_row_names_makes_no_lines_of_a_log(box: Box) -> None:
+    fields = box.fields(box.push(b"x" * 100))
+    fields |= {"uri": "s3://x\nforged line", "dag": "a\rb"}
+    with pytest.raises(airfreight.Error) as found:
+        exchange.follow(fields)
+    assert str(found.value).isprintable()

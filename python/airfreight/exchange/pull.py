@@ -287,7 +287,8 @@ def _checked(fields: dict[str, Any], asked: Address | None) -> str:
         _check_consistency(fields, fields.get("_xcom_type"))
         if asked is not None:
             check_row(fields, asked)
-        return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        # (Of ASCII: the core has to say what is wrong with a lone surrogate.)
+        return json.dumps(fields, separators=(",", ":"))
     except Error as error:
         error.name_xcom(fields)
         raise
@@ -372,7 +373,7 @@ def purge(stored: Any, asked: Address | None = None) -> None:
             return
         if asked is not None:
             check_row(fields, asked)
-        text = json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
+        text = json.dumps(fields, separators=(",", ":"))
         removed = runtime.with_core(lambda core: core.purge(text))
         _log.debug("Object %s was %s", fields.get("uri"), "removed" if removed else "gone already")
     except Exception as error:  # noqa: BLE001 (one that raises keeps the task from running)
