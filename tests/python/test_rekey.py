@@ -11,7 +11,7 @@ from tests.python.conftest import RUN, Box, stored
 
 import airfreight
 from airfreight import exchange, reference, runtime
-from airfreight.admin import database, rekey
+from airfreight.admin import database, ownership, rekey
 from airfreight.admin.database import Row
 from airfreight.cli import main
 
@@ -31,6 +31,9 @@ class Rows:
 
     def __init__(self) -> None:
         self.held: list[Row] = []
+
+    def identity(self) -> dict[str, str]:
+        return {"kind": "test"}
 
     def add(self, value: Any, task: str = "extract") -> None:
         raw = value if isinstance(value, bytes) else json.dumps(value)
@@ -118,6 +121,12 @@ def test_the_command_tells_what_failed_and_where_to_go_on(
     for task in ("a", "b"):
         rows.add(stored(box.push("x" * 9, task_id=task)), task)
     box.set(seal_keys=SECOND)
+    for claimed in (None, {"kind": "another"}):
+        if claimed is not None:
+            ownership.make(runtime.administration(), "default", "", claimed)
+        assert main(["rekey", "--yes"]) == 1
+        assert "airfreight claim" in capsys.readouterr().err
+    ownership.make(runtime.administration(), "default", "", rows.identity(), take_over=True)
     assert main(["rekey", "--yes"]) == 1
     told = capsys.readouterr().out
     assert f"failed: sales / {RUN} / a / return_value" in told

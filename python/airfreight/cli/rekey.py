@@ -37,8 +37,10 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     with quiet():
-        from airfreight.admin import database
+        from airfreight import runtime
+        from airfreight.admin import database, ownership
         from airfreight.admin import rekey as rekeys
+        from airfreight.config import settings
         from airfreight.errors import Error
 
         report = rekeys.Report()
@@ -50,8 +52,14 @@ def _run(asked: argparse.Namespace) -> int:
                 print(f"\r{so_far.sealed} sealed objects", end="", file=sys.stderr)
 
         try:
+            found = database.connect(asked.database)
+            if asked.yes:
+                # (From a copy of the database, whose keys may be others, nothing is written.)
+                stores, place = runtime.administration(), found.identity()
+                for name in stores.names:
+                    ownership.of(stores, name, settings().deployment_id, place, changing=True)
             report = rekeys.rekey(
-                database.connect(asked.database),
+                found,
                 write=asked.yes,
                 dag=asked.dag,
                 after=asked.after,
