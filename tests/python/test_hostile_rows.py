@@ -10,11 +10,14 @@ import pytest
 
 import airfreight
 from airfreight import exchange
-from airfreight.admin import erase, rekey, repatriate, sign, sweep
+from airfreight.admin import erase, repatriate, sign, sweep
 from airfreight.admin.database import Row
+from airfreight.admin.mentions import Mentions
 from airfreight.errors import InvalidError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.python.conftest import Box
 
 #: Deeper than any Python reads.
@@ -27,9 +30,9 @@ def row(raw: Any) -> Row:
 
 
 @pytest.mark.parametrize("raw", [DEEP, DEEP.encode()], ids=["text", "bytes"])
-def test_one_that_is_too_deep_is_passed_over(raw: Any) -> None:
+def test_one_that_is_too_deep_is_passed_over(raw: Any, tmp_path: Path) -> None:
     assert sign._references(row(raw)) == (None, [])
-    assert list(rekey._references(raw)) == []
+    assert list(Mentions({}, (), tmp_path).references(raw)) == []
     assert list(erase._uris(row(raw))) == []
     assert sweep._own_uri(raw, True) is None
     with pytest.raises(InvalidError, match="too deeply"):
