@@ -149,8 +149,14 @@ def test_everything_of_a_dag_goes_and_nothing_else(
     assert world.count("sales") == 0
     assert world.versions("sales2/") == others
     assert world.count("sales2") == 1
-    # Once more there is nothing to do.
-    assert world.erase("--dag", "sales", "--yes")[0] == 0
+    # Once more there is nothing to do, which certifies nothing; and a name that Airflow does not
+    # know is wrong.
+    status, receipt = world.erase("--dag", "sales", "--yes")
+    assert (status, receipt["runs"] > 0) == (0, True)
+    assert "nothing of it was there" in capsys.readouterr().out
+    status, receipt = world.erase("--dag", "sale", "--yes")
+    assert (status, receipt["runs"]) == (1, 0)
+    assert "Is it spelt as Airflow has it?" in capsys.readouterr().err
 
 
 def test_a_run_and_a_task_are_told_from_others(world: World) -> None:

@@ -124,19 +124,6 @@ def test_json_is_for_programs(policy: Policy, box: Box, capsys: pytest.CaptureFi
     assert "line 1: it is not TOML" in said.json["errors"][0]
 
 
-@pytest.mark.parametrize(
-    ("pattern", "meant"),
-    [
-        ("pandas.Dataframe", "; did you mean pandas.DataFrame?"),
-        ("polars.*Frames", "; did you mean polars."),
-        ("nothing", "; types are airfreight.File, bytearray, bytes, json, mappable, "),
-        ("bundle", "; types are "),
-        ("pandas.*", ""),
-        ("?ytes", ""),
-        ("json", ""),
-        ("geopandas:geopandas.GeoDataFrame", ""),
-    ],
-)
 def test_rules_that_seal_without_keys_are_an_error_with_the_remedy(
     policy: Policy, box: Box, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,6 +139,19 @@ def test_rules_that_seal_without_keys_are_an_error_with_the_remedy(
     assert Said(capsys, "check").status == 0
 
 
+@pytest.mark.parametrize(
+    ("pattern", "meant"),
+    [
+        ("pandas.Dataframe", "; did you mean pandas.DataFrame?"),
+        ("polars.*Frames", "; did you mean polars."),
+        ("nothing", "; types are airfreight.File, bytearray, bytes, json, mappable, "),
+        ("bundle", "; types are "),
+        ("pandas.*", ""),
+        ("?ytes", ""),
+        ("json", ""),
+        ("geopandas:geopandas.GeoDataFrame", ""),
+    ],
+)
 def test_a_type_that_no_value_has_is_a_warning(
     policy: Policy, pattern: str, meant: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

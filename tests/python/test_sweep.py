@@ -381,6 +381,26 @@ def test_retention_leaves_rows_of_stores_that_are_not_swept(world: World) -> Non
     assert len(list(connect(world.url).rows())) == 1
 
 
+def test_most_of_what_is_there_goes_only_where_that_is_said(
+    world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    # As in a database that was reset: it is the claimed one, and knows of nothing.
+    monkeypatch.setattr(sweep, "_MANY", 2)
+    keys = {world.push(b"x", 60, task_id=f"t{n}", row=False) for n in range(3)}
+    assert world.swept(remove=False).orphans == 3
+    folder = tmp_path / "most"
+    with pytest.raises(InvalidError, match=r"3 objects of the store default would go, and 0 stay"):
+        world.swept(folder=folder)
+    assert world.keys() == keys
+    assert world.swept(folder=folder, even_most=True).removed == 3  # It goes on from there.
+    # So many as stay may go.
+    world.run("d", "r")
+    for n in range(3):
+        world.push(b"x", 60, task_id=f"t{n}", row=n == 0)
+        world.push(b"x", 60, task_id=f"u{n}", row=True)
+    assert world.swept().removed == 2
+
+
 def test_only_what_is_ours_goes(world: World) -> None:
     world.run("d", "r")
     world.box.set(deployment_id="one")

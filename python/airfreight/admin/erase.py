@@ -121,6 +121,7 @@ class Receipt:
     Attributes:
         scope: of what.
         changed: whether anything was removed; False: a dry run.
+        runs: how many of the scope Airflow has.
         rows: how many, by table.
         rows_remaining: how many were there afterwards.
         elsewhere: URIs of rows that no configured store serves: nobody looked there.
@@ -134,6 +135,7 @@ class Receipt:
     changed: bool
     began: str
     ended: str = ""
+    runs: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     rows_remaining: int = 0
     elsewhere: list[str] = field(default_factory=list)
@@ -148,6 +150,18 @@ class Receipt:
             or self.rows_remaining
             or self.elsewhere
             or any(found.remaining or found.left for found in self.stores)
+        )
+
+    @property
+    def nothing(self) -> bool:
+        """Whether there was nothing to remove."""
+        return not (
+            sum(self.rows.values())
+            or self.elsewhere
+            or any(
+                found.versions or found.marks or found.uploads or found.left
+                for found in self.stores
+            )
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -165,6 +179,7 @@ class Receipt:
             "host": platform.node(),
             "deployment_id": self.deployment_id or None,
             "database": dict(self.database),
+            "runs": self.runs,
             "rows": {"removed": self.rows, "remaining": self.rows_remaining},
             "no_store_for": self.elsewhere[:_MOST_TOLD],
             "stores": [found.told() for found in self.stores],
@@ -204,6 +219,7 @@ def erase(
     if change and not even_running:
         _check_over(scope, database)
     receipt = Receipt(scope, deployment_id, place, change, _now())
+    receipt.runs = sum(scope.run in (None, run.run) for run in database.runs(scope.dag))
     try:
         _erase_rows(scope, database, stores, receipt, progress)
         for store, right in rights.items():

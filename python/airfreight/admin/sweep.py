@@ -42,6 +42,8 @@ _PAGE = 1000
 #: between the two, and the database can be asked for all rows that were written meanwhile.
 _AT_A_TIME = 64
 _SIDE_BY_SIDE = 16
+#: So many objects may go, whatever stays.
+_MANY = 1000
 #: How far the clocks of those who write rows may be behind.
 _CLOCKS = timedelta(hours=1)
 #: Seconds for which a sweep that was ended goes by the rows that it has read.
@@ -68,6 +70,7 @@ class Sweep:
         *,
         aliases: Iterable[tuple[str, str]] = (),
         remove: bool = False,
+        even_most: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -81,6 +84,7 @@ class Sweep:
             folder: of the state; it is made.
             aliases: old places and the new ones (docs/policy.md).
             remove: else nothing is changed.
+            even_most: also where most objects of a store would go.
             progress: is told the step, how many are done, and of how many (0: not known).
             clock: seconds since 1970.
         """
@@ -91,6 +95,7 @@ class Sweep:
         self._folder = folder
         self._aliases = tuple(aliases)
         self._remove = remove
+        self._even_most = even_most
         self._tell = progress or (lambda *_: None)
         self._clock = clock
         folder.mkdir(parents=True, exist_ok=True)
@@ -140,11 +145,30 @@ class Sweep:
             for _ in work[step]():
                 yield step
             following = _STEPS[_STEPS.index(step) + 1]
-            if following == "remove" and not self._remove:
-                following = "done"
+            if following == "remove":
+                if self._remove:
+                    self._hesitate()
+                else:
+                    following = "done"
             self.state.step = following
             self.state.save(self._folder)
             yield step
+
+    def _hesitate(self) -> None:
+        """Ends a sweep that would take most of what is there.
+
+        A database that was reset, or restored from a backup, is the claimed one all the same.
+        """
+        for store, found in self.state.found.items():
+            left = found.needed + found.young
+            if self._even_most or found.orphans <= max(_MANY, left):
+                continue
+            raise InvalidError(
+                f"{found.orphans:,} objects of the store {store} would go, and {left:,} stay; the "
+                f"database has {self.state.rows:,} rows of Airfreight's. Where it was reset, or "
+                "restored from a backup, these objects may be all there is of their values. "
+                "Nothing was removed; where they are to go, give --even-most"
+            )
 
     # 1. What is there.
 

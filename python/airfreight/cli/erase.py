@@ -89,6 +89,13 @@ def _run(asked: argparse.Namespace) -> int:
         if where is not None:
             where.write_text(text + "\n")
     print(text) if asked.json else _tell(receipt, where)
+    if receipt.nothing and not receipt.runs:
+        print(
+            "error: there is nothing of that name: no run, no row, no object, no unfinished "
+            "upload. Is it spelt as Airflow has it?",
+            file=sys.stderr,
+        )
+        return 1
     return 0 if receipt.complete or not (receipt.changed or receipt.problem) else 1
 
 
@@ -137,7 +144,9 @@ def _tell(receipt: Receipt, where: Path | None) -> None:
         print(f"STILL THERE: {receipt.rows_remaining} rows")
     if receipt.problem:
         print(f"it ended early: {receipt.problem}. Run it again")
-    if receipt.changed and receipt.complete:
+    if receipt.nothing:
+        print("nothing of it was there")
+    elif receipt.changed and receipt.complete:
         print("verified: nothing of it is left")
     if where is not None:
         print(f"receipt: {where}")

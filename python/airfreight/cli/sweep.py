@@ -77,6 +77,11 @@ def add(verbs: Any) -> None:
         metavar="NAME",
         help="of the settings, e.g. default; may be given several times; default all",
     )
+    verb.add_argument(
+        "--even-most",
+        action="store_true",
+        help="with --yes: also where most objects of a store would go, more than 1,000",
+    )
     verb.add_argument("--database", metavar="URL", help="in place of [database] sql_alchemy_conn")
     verb.add_argument(
         "--state",
@@ -150,6 +155,7 @@ def _run(asked: argparse.Namespace) -> int:
                     asked.state,
                     aliases=settings().aliases,
                     remove=asked.yes,
+                    even_most=asked.even_most,
                     progress=_progress,
                 ).run()
                 sweep_state.forget(asked.state)
