@@ -200,7 +200,7 @@ def _malformed(world: World) -> Iterator[Attack]:
     ):
         yield Attack(f"{name} = {value!r}", row | {name: value}, "Invalid", "Invalid")
     yield Attack("a list for a scheme", row | {"_xcom_backend": ["s3"]}, "Forged", "Forged")
-    for version in (2, 10**9):
+    for version in (3, 10**9):
         newer = row | {"_airfreight": version}
         yield Attack(f"version {version}", newer, "NewerFormat", "NewerFormat")
     for wrong in ("1", None, 0, -1, 1.5):

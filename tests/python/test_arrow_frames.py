@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from tests.oracle import assert_same
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 from tests.python.frame_cases import KEPT, made
 from tests.python.test_frames import bytes_of, large
 from tests.python.test_partial import fields, get, mixed, wide
@@ -210,7 +210,7 @@ def test_what_is_damaged_in_a_part_is_an_error(box: Box, monkeypatch: pytest.Mon
     raw = bytearray(file.read_bytes())
     at = len(raw) // 2
     raw[at : at + 200_000] = b"x" * 200_000
-    file.write_bytes(raw)
+    harm(file, raw)
     with pytest.raises(airfreight.CorruptError):
         get(row, [f"c{number}" for number in range(20)])
 

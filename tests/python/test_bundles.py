@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.oracle import assert_same, difference
-from tests.python.conftest import MANY, Box, stored
+from tests.python.conftest import MANY, Box, harm, stored
 
 import airfreight
 from airfreight import exchange, runtime
@@ -663,7 +663,7 @@ def test_a_document_that_lies_is_damage(box: Box, text: str) -> None:
     row = stored(box.push(odd()))
     fields = box.fields(row)
     harmed = with_document(packed(odd()), text)
-    box.file(row).write_bytes(harmed)
+    harm(box.file(row), harmed)
     crc = airfreight._core.crc32c(harmed)
     fields |= {"size_bytes": len(harmed), "digest": f"crc32c:{crc:08x}"}
     fields.pop("etag", None)
@@ -921,13 +921,13 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box) -> None:
     for place in places:
         harmed = bytearray(data)
         harmed[place] ^= 0x10
-        file.write_bytes(harmed)
+        harm(file, harmed)
         with pytest.raises(airfreight.CorruptError) as caught:
             airfreight.get(row, "models", 1)
         assert caught.value.task == "extract", place
     harmed = bytearray(data)
     harmed[other.start + 1000] ^= 1
-    file.write_bytes(harmed)
+    harm(file, harmed)
     assert_same(airfreight.get(row, "models", 1), array(60_000))
     with pytest.raises(airfreight.CorruptError):
         airfreight.get(row, "models")
@@ -949,7 +949,7 @@ def test_a_flipped_byte_of_columns_is_found(box: Box) -> None:
     for place in sorted(places):
         harmed = bytearray(data)
         harmed[entry.start + place] ^= 0x10
-        file.write_bytes(harmed)
+        harm(file, harmed)
         with pytest.raises(airfreight.CorruptError):
             airfreight.get(row, "train", columns=["price"])
 
@@ -964,7 +964,7 @@ def test_a_long_document_is_no_part_of_the_tail(box: Box) -> None:
     file = box.file(row)
     harmed = bytearray(file.read_bytes())
     harmed[row["tail"][0] - 1000] ^= 1
-    file.write_bytes(harmed)
+    harm(file, harmed)
     with pytest.raises(airfreight.CorruptError):
         airfreight.get(row, "x")
 

@@ -20,7 +20,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 from tests.oracle import assert_same
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 from tests.servers.versitygw import VersityGW
 
 import airfreight
@@ -763,7 +763,7 @@ def test_what_is_signed_is_checked_as_a_whole_whatever_its_columns_say(
     file = box.file(row)
     data = bytearray(file.read_bytes())
     data[10 << 20] ^= 1
-    file.write_bytes(data)
+    harm(file, data)
     with pytest.raises(airfreight.CorruptError, match="digest"):
         box.pull(row)
     assert reads == []
@@ -776,7 +776,7 @@ def test_a_damaged_file_inside_of_others_leaves_nothing(
     file = box.file(row)
     data = bytearray(file.read_bytes())
     data[10 << 20] ^= 1
-    file.write_bytes(data)
+    harm(file, data)
     with pytest.raises(airfreight.CorruptError) as caught:
         box.pull(row)
     assert caught.value.task == "extract"

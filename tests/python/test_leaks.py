@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests import leaks
 from tests.leaks import MARK, planted
+from tests.python.conftest import harm
 from tests.servers.faults import Answer
 
 import airfreight
@@ -194,7 +195,7 @@ def test_no_error_of_a_pull_tells_value_or_signature(box: Box, spill: Spill) -> 
         unsigned = {name: field for name, field in fields.items() if name != "sig"}
         spill.fails(partial(box.pull, _row(unsigned)))
         spill.fails(partial(box.pull, _row({**fields, "dag": 7})))
-        box.file(row).write_bytes(VALUE.encode() * 5)
+        harm(box.file(row), VALUE.encode() * 5)
         spill.fails(partial(box.pull, row))
         box.file(row).unlink()
         spill.fails(partial(box.pull, row))

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from tests.oracle import assert_same
-from tests.python.conftest import MANY, Box, stored
+from tests.python.conftest import MANY, Box, harm, stored
 
 import airfreight
 from airfreight import exchange
@@ -275,7 +275,7 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box) -> None:
     for place in (entry.start, (entry.start + entry.stop) // 2, entry.stop - 1):
         harmed = bytearray(data)
         harmed[place] ^= 1
-        file.write_bytes(harmed)
+        harm(file, harmed)
         with pytest.raises(airfreight.CorruptError) as caught:
             box.pull(row)[1]
         assert caught.value.task == "extract"
@@ -285,7 +285,7 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box) -> None:
     for place in range(row["tail"][0], len(data), 11):
         harmed = bytearray(data)
         harmed[place] ^= 1
-        file.write_bytes(harmed)
+        harm(file, harmed)
         with pytest.raises(airfreight.CorruptError):
             box.pull(row)
     file.unlink()

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 
 import airfreight
 from airfreight import runtime
@@ -173,11 +173,11 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box, tmp_path: Path) -
     for place in sorted(places):
         harmed = bytearray(whole)
         harmed[place] ^= 0x10
-        file.write_bytes(harmed)
+        harm(file, harmed)
         with pytest.raises(airfreight.CorruptError) as caught:
             get(row, ["number", "kind"])
         assert caught.value.task == "extract", place
-    file.write_bytes(whole)
+    harm(file, whole)
     pd.testing.assert_frame_equal(get(row, ["number", "kind"]), frame[["number", "kind"]])
 
 
@@ -231,7 +231,7 @@ def test_what_is_not_read_is_not_looked_at(box: Box) -> None:
     (start, stop), *_ = _parquet.extents(pq.ParquetFile(file).metadata, [10])
     harmed = bytearray(file.read_bytes())
     harmed[(start + stop) // 2] ^= 1
-    file.write_bytes(harmed)
+    harm(file, harmed)
     pd.testing.assert_frame_equal(get(row, ["c0", "c19"]), frame[["c0", "c19"]])
     with pytest.raises(airfreight.CorruptError):
         get(row, ["c10"])
@@ -244,7 +244,7 @@ def test_what_is_not_read_is_not_looked_at(box: Box) -> None:
 def test_an_object_that_is_shorter_is_damaged(box: Box, cut: int) -> None:
     row = fields(box, wide())
     file = box.file(row)
-    file.write_bytes(file.read_bytes()[:-cut])
+    harm(file, file.read_bytes()[:-cut])
     with pytest.raises(airfreight.Error) as caught:
         get(row, ["c0"])
     assert isinstance(caught.value, (airfreight.CorruptError, airfreight.ReplacedError))
@@ -257,7 +257,7 @@ def test_page_checksums_are_written(box: Box) -> None:
     harmed = bytearray(file.read_bytes())
     (start, stop), *_ = _parquet.extents(pq.ParquetFile(file).metadata, [3])
     harmed[(start + stop) // 2] ^= 1
-    file.write_bytes(harmed)
+    harm(file, harmed)
     with pytest.raises(OSError, match=r"(?i)crc"):
         pq.read_table(file, page_checksum_verification=True)
 

@@ -11,7 +11,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from tests.oracle import assert_same
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 
 import airfreight
 from airfreight import task
@@ -194,7 +194,7 @@ def test_a_flipped_byte_is_found_wherever_it_is_read(box: Box, make: Any) -> Non
     for place in places:
         harmed = bytearray(data)
         harmed[place] ^= 1
-        file.write_bytes(harmed)
+        harm(file, harmed)
         try:
             got = airfreight.get(row, columns=["id"])
         except airfreight.CorruptError:

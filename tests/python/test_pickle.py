@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from tests.oracle import assert_same
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 
 import airfreight
 from airfreight import exchange, values
@@ -425,7 +425,7 @@ def test_a_damaged_one_is_not_read(allowed: Box) -> None:
     file = allowed.file(row)
     data = bytearray(file.read_bytes())
     data[50] ^= 1
-    file.write_bytes(data)
+    harm(file, data)
     with pytest.raises(airfreight.CorruptError):
         allowed.pull(row)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 from tests.python.test_stores import configure, pull
 
 import airfreight
@@ -284,7 +284,7 @@ def test_a_writer_that_was_killed_between_its_two_files_has_changed_nothing(
 
 def test_what_was_damaged_is_corrupt(files: Box) -> None:
     row = files.fields(stored(files.push(b"value")))
-    Path(row["uri"].removeprefix("fsspec+file://")).write_bytes(b"valuf")
+    harm(Path(row["uri"].removeprefix("fsspec+file://")), b"valuf")
     with pytest.raises(airfreight.CorruptError):
         pull(files, row)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.python.conftest import Box, stored
+from tests.python.conftest import Box, harm, stored
 
 import airfreight
 from airfreight import config, runtime, sealing
@@ -130,7 +130,7 @@ def test_keys_come_from_a_file_by_a_command(box: Box, tmp_path: Path) -> None:
 
 def test_the_object_of_another_xcom_does_not_open(sealed: Box) -> None:
     mine, theirs = sealed.push("mine"), sealed.push("they", task_id="payroll")
-    sealed.file(mine).write_bytes(sealed.file(theirs).read_bytes())
+    harm(sealed.file(mine), sealed.file(theirs).read_bytes())
     with pytest.raises((airfreight.ForgedError, airfreight.CorruptError)):
         sealed.pull(stored(mine))
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from tests.python.conftest import RUN, Box, stored
+from tests.python.conftest import RUN, Box, harm, stored
 
 import airfreight
 from airfreight import task
@@ -218,7 +218,7 @@ def test_a_file_that_is_there_stays_when_the_object_is_damaged(
     path = tmp_path / "out.bin"
     path.write_bytes(b"before")
     file = Path(reference.uri.removeprefix("file://"))
-    file.write_bytes(b"y" * 1000)
+    harm(file, b"y" * 1000)
     with pytest.raises(airfreight.CorruptError):
         airfreight.get(reference, to=str(path))
     assert path.read_bytes() == b"before"

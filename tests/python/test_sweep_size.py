@@ -71,6 +71,8 @@ class Stores:
 class Database:
     """As `airfreight.admin.database.Database`."""
 
+    name = "made up"
+
     def __init__(self, count: int) -> None:
         self._count = count
 
