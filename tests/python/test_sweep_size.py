@@ -63,7 +63,7 @@ class Stores:
         return 1000, "etag", {"af-write": "0"}, _NOW - 10**7
 
     def remove(self, _: str, key: str, condition: str | None = None) -> None:
-        assert condition is None
+        assert condition == "etag"
         assert key.split("/")[3].lstrip("map_0") == str(_OF_A_RUN - 1)
         self.removed += 1
 
