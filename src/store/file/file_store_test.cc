@@ -20,6 +20,7 @@
 #include "base/digest.h"
 #include "base/random.h"
 #include "conformance/matchers.h"
+#include "store/file/object_lock.h"
 #include "store/file/posix.h"
 
 namespace airfreight {
@@ -431,6 +432,23 @@ TEST_F(FileStoreTest, UploadOfAKilledWriterIsNoObject) {
   EXPECT_TRUE(IsError(store_->Get("d/r/k", {}, {}), ErrorCode::kNotFound));
   EXPECT_TRUE(store_->List("", "", 10, {})->objects.empty());
   EXPECT_TRUE(IsOk(Put("d/r/k", "after", {}, Condition::Absent())));
+}
+
+TEST_F(FileStoreTest, LockOfAStoppedProcessIsWaitedForWithAnEndAndNamed) {
+  ASSERT_TRUE(IsOk(Put("d/a", "old")));
+  const auto root = posix::OpenRoot(directory_, false, false).value();
+  const auto acquire = [&] {
+    return ObjectLock::Acquire(root->get(), "d/a", {}, std::chrono::milliseconds(20));
+  };
+  {
+    const auto held = acquire();
+    ASSERT_TRUE(IsOk(held));
+    const auto second = acquire();
+    ASSERT_TRUE(IsError(second, ErrorCode::kUnavailable));
+    EXPECT_TRUE(second.error().retryable);
+    EXPECT_THAT(second.error().message, HasSubstr(".@locks/"));
+  }
+  EXPECT_TRUE(IsOk(acquire()));
 }
 
 TEST_F(FileStoreTest, LockFilesDeletedByHandAreMadeAgain) {

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "store/checks.h"
 #include "store/file/sidecar.h"
@@ -85,7 +86,9 @@ bool IsCurrent(int directory, const std::string& name, int fd) {
 
 }  // namespace
 
-Result<ObjectLock> ObjectLock::Acquire(int root, std::string_view key, const Context& context) {
+Result<ObjectLock> ObjectLock::Acquire(int root, std::string_view key, const Context& context,
+                                       std::chrono::milliseconds longest) {
+  const auto end = Context::Clock::now() + longest;
   const std::string folder = fmt::format("{}locks", kReservedPrefix);
   const std::string name = fmt::format("{:02x}", Hash(key) % kLocks);
   for (int race = 0; race < kMaxRaces; ++race) {
@@ -99,6 +102,14 @@ Result<ObjectLock> ObjectLock::Acquire(int root, std::string_view key, const Con
     for (microseconds step = kFirstStep; taken == Taken::kBusy;
          step = std::min(step * 2, kLongestStep)) {
       AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+      if (Context::Clock::now() >= end) {
+        Error error{ErrorCode::kUnavailable,
+                    fmt::format("another process has held lock {}/{} for {:g} s and may be stopped "
+                                "(`fuser` or `lsof` on that file, on its host, finds it)",
+                                folder, name, std::chrono::duration<double>(longest).count())};
+        error.retryable = true;
+        return Fail(std::move(error));
+      }
       std::this_thread::sleep_for(step);
       taken = TryLock(file.get());
     }
