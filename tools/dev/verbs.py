@@ -116,6 +116,8 @@ def test(arguments: argparse.Namespace) -> int:
     Two stages at a time: while servers, forks and schedulers are waited for, the other compiles.
     """
     stages = Stages(only=arguments.stages, lanes=arguments.lanes)
+    if arguments.stages:
+        installing.tools()  # On a fresh machine `./dev test lint` is to work, too.
     base = ("setup", "servers")
     with_wheel = (*base, "wheel")
     stages.stage("setup", installing.tools)
