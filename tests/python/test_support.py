@@ -30,13 +30,13 @@ def allowed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def forget_patterns() -> None:
-    for name in ("airflow.sdk.serde", "airflow.serialization.serde"):
-        try:
-            serde: Any = importlib.import_module(name)
-        except ModuleNotFoundError:
-            continue
-        for function in ("_match", "_match_glob", "_match_regexp", "_get_patterns"):
-            getattr(getattr(serde, function, None), "cache_clear", lambda: None)()
+    # Where the first is there the second is its old name, and warns.
+    try:
+        serde: Any = importlib.import_module("airflow.sdk.serde")
+    except ModuleNotFoundError:
+        serde = importlib.import_module("airflow.serialization.serde")
+    for function in ("_match", "_match_glob", "_match_regexp", "_get_patterns"):
+        getattr(getattr(serde, function, None), "cache_clear", lambda: None)()
 
 
 @pytest.mark.skipif(COLUMN not in TABLE["environments"], reason="the table has no such Airflow")
