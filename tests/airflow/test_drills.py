@@ -164,6 +164,7 @@ def test_what_an_outage_left_in_rows_moves_to_the_store(drill: Drill) -> None:
     dry = run(drill.airflow, *command)
     assert (dry["found"], dry["moved"], dry["dry_run"]) == (kept, kept, True)
     assert [row.value for row in drill.airflow.xcom_rows("drills", RUN_ID)] == before
+    run(drill.airflow, command[0], "claim", "--yes", "--json")
     done = run(drill.airflow, *command, "--yes")
     assert (done["found"], done["moved"], done["failed"]) == (kept, kept, {})
     rows = [row.value for row in drill.airflow.xcom_rows("drills", RUN_ID)]

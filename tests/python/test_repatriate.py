@@ -36,6 +36,9 @@ class Rows:
         self.held.append(row)
         return row
 
+    def identity(self) -> dict[str, str]:
+        return {"kind": "test"}
+
     def rows(self, **_: Any) -> Iterator[Any]:
         for row in list(self.held):
             yield SimpleNamespace(**vars(row))
@@ -255,6 +258,39 @@ def test_the_time_that_is_left_goes_along(lost: Box, rows: Rows) -> None:
     back(lost)
     move(rows)
     assert lost.fields(row.value)["expires"][:4] in ("2998", "2999")
+
+
+def test_the_value_of_another_deployment_stays(lost: Box, rows: Rows) -> None:
+    lost.set(deployment_id="prod")
+    row = rows.add(lost.push(FRAME))
+    back(lost)
+    for own, outcome in (("staging", (0, 1)), (None, (0, 1)), ("prod", (1, 0))):
+        lost.set(deployment_id=own)
+        report = move(rows)
+        assert (report.moved, report.foreign, report.failed) == (*outcome, {})
+        assert bool(lost.objects()) == (own == "prod")
+    assert lost.fields(row.value)["owner"] == "prod"
+
+
+def test_the_command_moves_only_where_this_database_has_claimed_the_store(
+    lost: Box, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from airfreight.admin import database, ownership
+    from airfreight.cli import main
+
+    rows.add(lost.push(FRAME))
+    back(lost)
+    monkeypatch.setattr(database, "connect", lambda _: rows)
+    for claimed in (None, {"kind": "another"}):
+        if claimed is not None:
+            ownership.make(runtime.administration(), "default", "", claimed)
+        assert main(["repatriate", "--yes"]) == 1
+        assert "airfreight claim" in capsys.readouterr().err
+        assert not [key for key in lost.objects() if not key.startswith("~")]
+    assert main(["repatriate"]) == 0  # A dry run needs none.
+    ownership.make(runtime.administration(), "default", "", rows.identity(), take_over=True)
+    assert main(["repatriate", "--yes"]) == 0
+    assert "1 moved" in capsys.readouterr().out
 
 
 def test_the_command_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:

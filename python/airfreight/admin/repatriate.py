@@ -39,6 +39,7 @@ class Report:
         changed: rows that somebody wrote meanwhile: what was written to the store for them is gone
             again.
         expired: values whose time is over: they stay where they are.
+        foreign: values of another deployment, which are left alone.
         failed: how many could not be moved, by the kind of error.
         problems: the first of them: where, and what is wrong.
         ended: why it ended early; "" where it did not.
@@ -49,6 +50,7 @@ class Report:
     moved: int = 0
     changed: int = 0
     expired: int = 0
+    foreign: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[str, str]] = field(default_factory=list)
     ended: str = ""
@@ -109,6 +111,10 @@ def _move(
 ) -> None:
     data = outage.data(fields)
     report.found_bytes += len(data)
+    owner = fields.get("owner", "")
+    if owner and owner != settings().deployment_id:
+        report.foreign += 1
+        return
     coordinate = _coordinate(row, fields)
     retention = _retention(fields)
     if retention is not None and retention <= 0:

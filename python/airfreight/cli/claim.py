@@ -17,9 +17,10 @@ def add(verbs: Any) -> None:
     verb = verbs.add_parser(
         "claim",
         help="say once that a store's objects are this deployment's, so that they may be removed",
-        description="Commands that look for objects to remove (sweep, erase, rekey) do so only "
-        "where a claim in the store names this deployment's database: a copy of the database, or a "
-        "second Airflow under the same prefix, removes nothing. Run this once, in the deployment "
+        description="Commands that remove or rewrite objects (sweep, erase, rekey, repatriate) do "
+        "so only where a claim in the store names this deployment's database: a copy of the "
+        "database, or a second Airflow under the same prefix, changes nothing. Run this once, in "
+        "the deployment "
         "whose objects these are. Prints the claims of each store; with --yes writes this one's "
         "(docs/ownership.md). Ends with status 1 where another has it.",
     )

@@ -36,14 +36,22 @@ def add(verbs: Any) -> None:
 
 def _run(asked: argparse.Namespace) -> int:
     with quiet():
-        from airfreight.admin import database
+        from airfreight import runtime
+        from airfreight.admin import database, ownership
         from airfreight.admin import repatriate as repatriates
+        from airfreight.config import settings
         from airfreight.errors import Error
 
         report = repatriates.Report()
         try:
+            found = database.connect(asked.database)
+            if asked.yes:
+                # (A copy of the database would write its values over those of the first.)
+                stores, place = runtime.administration(), found.identity()
+                for name in stores.names:
+                    ownership.of(stores, name, settings().deployment_id, place, changing=True)
             report = repatriates.repatriate(
-                database.connect(asked.database),
+                found,
                 write=asked.yes,
                 dag=asked.dag,
                 run=asked.dag_run,
@@ -69,6 +77,8 @@ def _print(report: Report, *, write: bool) -> None:
         print(f"not moved: {where}: {problem}")
     print(f"{report.found} values of {report.found_bytes} bytes lie in rows since an outage")
     print(f"{report.moved} {'moved' if write else 'would be moved (a dry run: --yes moves them)'}")
+    if report.foreign:
+        print(f"{report.foreign} are another deployment's and were left alone")
     if report.expired:
         print(f"{report.expired} have expired and stay where they are")
     if report.changed:
