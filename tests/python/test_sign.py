@@ -202,6 +202,33 @@ def test_rotation_signs_anew_without_the_store(shop: Shop) -> None:
     assert shop.pull(address) == LARGE
 
 
+def test_what_a_stolen_key_has_signed_is_told_and_not_signed_anew(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    third = "k3:" + KEY.partition(":")[2][::-1].lstrip("=") + "="
+    addresses = {}
+    for keys in (KEY, OTHER):
+        shop.set(SIGNING_KEYS=keys)
+        addresses[keys] = shop.push(keys + LARGE, task=keys[:2])
+    shop.set(SIGNING_KEYS=f"{third} {OTHER} {KEY}")
+    for wrong, said in (("k9", "which are k3, k2, k1"), ("k3", "that is the key that signs")):
+        assert shop.command("--renew", "--yes", "--distrust", wrong) == 1
+        assert said in capsys.readouterr().err
+    assert shop.command("--renew", "--yes", "--distrust", "k1") == 1
+    told = capsys.readouterr().out
+    assert "sales/r1/k1[-1] return_value: Forged: it is signed with the key 'k1'" in told
+    assert "1 signatures made" in told
+    assert shop.stored(addresses[KEY])["sig"].startswith("k1:")
+    assert shop.stored(addresses[OTHER])["sig"].startswith("k3:")
+    # Nor is what a key has signed that was taken out.
+    shop.set(SIGNING_KEYS=third)
+    assert shop.command("--count") == 0
+    told = capsys.readouterr().out
+    assert "  1 with k1\n  1 with k3\n1 of them with a key that is not trusted here" in told
+    report = signs.sign(shop.database, write=True, renew=True)
+    assert (report.made, report.distrusted, report.failed) == (0, 1, {"Forged": 1})
+
+
 def test_a_reference_of_another_dag_inside_of_a_value_is_signed_where_that_is_said(
     shop: Shop,
 ) -> None:

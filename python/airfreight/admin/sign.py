@@ -15,7 +15,7 @@ from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, ForgedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Executor
 
     from airfreight.admin.database import Database, Row
@@ -52,7 +52,10 @@ class Report:
     Attributes:
         rows: that were looked at: those that hold something of Airfreight's.
         signed: references that were signed already, with the first key.
-        older: those that are signed with a key behind the first.
+        older: those that are signed with another key than the first.
+        distrusted: those of them whose key is distrusted, or not valid here: they are left as they
+            are.
+        keys: references by the id of the key that they are signed with.
         unsigned: those that had no signature.
         made: signatures that were made (in a dry run: that would be).
         changed: rows that somebody wrote meanwhile, which were left alone.
@@ -64,9 +67,11 @@ class Report:
     rows: int = 0
     signed: int = 0
     older: int = 0
+    distrusted: int = 0
     unsigned: int = 0
     made: int = 0
     changed: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     problems: list[Problem] = field(default_factory=list)
     after: str | None = None
@@ -75,6 +80,7 @@ class Report:
         """For programs."""
         return {
             **{name: value for name, value in vars(self).items() if name != "problems"},
+            "keys": dict(self.keys),
             "failed": dict(self.failed),
             "problems": [vars(problem) for problem in self.problems],
         }
@@ -97,6 +103,7 @@ def sign(
     write: bool = False,
     look: bool = True,
     renew: bool = False,
+    distrust: Collection[str] = (),
     other_dags: bool = False,
     dag: str | None = None,
     after: str | None = None,
@@ -114,6 +121,8 @@ def sign(
         write: whether rows are changed; False: a dry run, which reads the objects too.
         look: False: only count.
         renew: sign anew with the first key what is signed with another one.
+        distrust: ids of keys whose signatures are worth nothing: what they have signed is told, and
+            not signed anew. (A thief of one has made good what he likes.)
         other_dags: sign references inside of values although they are of another DAG than the row.
         dag: of this one only.
         after: go on behind this row.
@@ -121,13 +130,16 @@ def sign(
         told: is called after each batch.
 
     Raises:
-        ConfigError: there are no keys.
+        ConfigError: there are no keys; or one that is distrusted is not among them, or signs.
         UnavailableError: store or database does not answer; what was done stays, and
             `report.after` says where to go on.
     """
     made = Report() if report is None else report
     made.after = after
-    first = _first_key()
+    ids = _key_ids()
+    first = ids[0]
+    _check_distrusted(distrust, ids)
+    trusted = set(ids) - set(distrust)
     rows = database.rows(dag=dag, after=after, batch=_BATCH, marked=True)
     with ThreadPoolExecutor(_AT_ONCE) as executor:
         while batch := list(islice(rows, _BATCH)):
@@ -136,7 +148,7 @@ def sign(
                 (row, one)
                 for row, _, found in work
                 for one in found
-                if _note(one, first, made, renew=renew) and look
+                if _note(row, one, first, trusted, made, renew=renew) and look
             ]
             _make(wanted, executor, other_dags=other_dags)
             for row, value, found in work:
@@ -147,11 +159,29 @@ def sign(
     return made
 
 
-def _first_key() -> str:
+def _key_ids() -> list[str]:
+    """The ids of the keys, the one that signs first."""
     keys = signing.seal(settings()).keys
     if not keys:
         raise ConfigError(signing.NO_KEY)
-    return keys.replace(",", " ").split()[0].partition(":")[0].partition("@")[0]
+    ids = (entry.partition(":")[0].partition("@")[0] for entry in keys.replace(",", " ").split())
+    return list(dict.fromkeys(ids))
+
+
+def _check_distrusted(distrust: Collection[str], ids: list[str]) -> None:
+    """Raises ConfigError for a slip of the pen, which would have a thief's work signed."""
+    for name in distrust:
+        if name not in ids:
+            raise ConfigError(
+                f"--distrust {name}: there is no such key among signing_keys, which are "
+                f"{', '.join(ids)}. What is signed with a key that is not among them is not signed "
+                "anew anyway"
+            )
+        if name == ids[0]:
+            raise ConfigError(
+                f"--distrust {name}: that is the key that signs. Put a new one in front of it "
+                "first, as in k2:<base64>,k1:<base64>"
+            )
 
 
 def _references(row: Row) -> tuple[Any, list[_Found]]:
@@ -191,17 +221,33 @@ def _tagged(document: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
             waiting.extend(here)
 
 
-def _note(one: _Found, first: str, report: Report, *, renew: bool) -> bool:
+def _note(
+    row: Row, one: _Found, first: str, trusted: Collection[str], report: Report, *, renew: bool
+) -> bool:
     """Counts a reference; whether it is to be signed."""
     signature = one.fields.get("sig")
     if signature is None:
         report.unsigned += 1
         return True
-    if str(signature).partition(":")[0] == first:
+    key = str(signature).partition(":")[0]
+    report.keys[key] += 1
+    if key == first:
         report.signed += 1
         return False
     report.older += 1
-    return renew
+    if key in trusted:
+        return renew
+    report.distrusted += 1
+    if renew:
+        _tell(
+            report,
+            row,
+            ForgedError(
+                f"it is signed with the key {key!r}, which is not trusted here: clear and rerun "
+                "its task, which writes it anew"
+            ),
+        )
+    return False
 
 
 def _make(wanted: list[tuple[Row, _Found]], executor: Executor, *, other_dags: bool) -> None:
@@ -247,11 +293,7 @@ def _finish(
     made = [one for one in found if one.made is not None]
     for one in found:
         if one.error is not None:
-            report.failed[one.error.code] += 1
-            if len(report.problems) < _MOST_TOLD:
-                where = f"{row.dag}/{row.run}/{row.task}[{row.map_index}] {row.key}"
-                problem = Problem(row.id, where, one.error.code, one.error.message)
-                report.problems.append(problem)
+            _tell(report, row, one.error)
     if not made:
         return
     if write:
@@ -265,6 +307,14 @@ def _finish(
             report.changed += 1
             return
     report.made += len(made)
+
+
+def _tell(report: Report, row: Row, error: Error) -> None:
+    """Notes why a reference was not signed."""
+    report.failed[error.code] += 1
+    if len(report.problems) < _MOST_TOLD:
+        where = f"{row.dag}/{row.run}/{row.task}[{row.map_index}] {row.key}"
+        report.problems.append(Problem(row.id, where, error.code, error.message))
 
 
 def _bytes(value: Any) -> bytes:

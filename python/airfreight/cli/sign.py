@@ -32,6 +32,14 @@ def add(verbs: Any) -> None:
         "--renew", action="store_true", help="sign anew what is signed with a key behind the first"
     )
     verb.add_argument(
+        "--distrust",
+        metavar="KEY",
+        action="append",
+        default=[],
+        help="the id of a key that was stolen: what is signed with it is told, and not signed anew "
+        "(with --renew; may be given more than once)",
+    )
+    verb.add_argument(
         "--other-dags",
         action="store_true",
         help="sign references inside of values that are of another DAG than their row, too",
@@ -56,6 +64,7 @@ def _run(asked: argparse.Namespace) -> int:
             write=asked.yes and not asked.count,
             look=not asked.count,
             renew=asked.renew,
+            distrust=asked.distrust,
             other_dags=asked.other_dags,
             dag=asked.dag,
             after=asked.after,
@@ -86,7 +95,11 @@ def _print(report: Report, asked: argparse.Namespace) -> None:
         print(f"not signed: {problem.where}: {problem.code}: {problem.message}")
     print(f"{report.rows} rows looked at")
     print(f"{report.signed} references signed already with the first key")
-    print(f"{report.older} signed with an older key")
+    print(f"{report.older} signed with another key")
+    for key, count in sorted(report.keys.items()):
+        print(f"  {count} with {key}")
+    if report.distrusted:
+        print(f"{report.distrusted} of them with a key that is not trusted here: they stay")
     print(f"{report.unsigned} without a signature")
     if not asked.count:
         verb = "made" if asked.yes else "would be made (a dry run: --yes makes them)"
