@@ -44,7 +44,8 @@ TOOLS_PINS = ROOT / "tools" / "requirements.txt"
 
 COMMON = ("psycopg2-binary", "pymysql", "pyarrow", "numpy")
 # For the tests of the package that run inside such an environment; duckdb reads what we write.
-PYTHON_TESTS = ("pytest", "hypothesis", "polars", "duckdb")
+# boto3 and google-cloud-kms are what sealing asks key services through.
+PYTHON_TESTS = ("pytest", "hypothesis", "polars", "duckdb", "boto3", "google-cloud-kms")
 # The official backend with its S3 file system: the peer of the benchmark.
 PEER = (
     "apache-airflow-providers-common-io",

@@ -217,7 +217,30 @@ def seal_keys(text: str) -> str:
                 "must be <id>:<base64 of 32 bytes>, <id>:aws-kms:<key> or "
                 f"<id>:gcp-kms:projects/…/cryptoKeys/<name>, which key {number} is not"
             )
+        service, _, name = entry.partition(":")[2].partition(":")
+        if name and (wrong := service_key(service, name)):
+            return f"must name keys as their service does, and of key {number} {wrong}"
     return ""
+
+
+def service_key(service: str, name: str) -> str:
+    """Checks what a service ("aws-kms", "gcp-kms") calls one of its keys, by which it is asked."""
+    if service == "aws-kms":
+        if is_aws_key(name):
+            return ""
+        return (
+            f"AWS KMS knows no key by {name!r}; right is arn:aws:kms:<region>:<account>:key/<id>, "
+            "arn:aws:kms:<region>:<account>:alias/<name>, alias/<name> or an id"
+        )
+    if service != "gcp-kms" or not gs_kms_key_name(name):
+        return ""
+    right = "projects/<project>/locations/<place>/keyRings/<ring>/cryptoKeys/<name>"
+    if "/cryptoKeyVersions/" in name:
+        return (
+            f"{name!r} is one version of a key, with which Cloud KMS opens nothing; right is the "
+            f"key, {name.partition('/cryptoKeyVersions/')[0]}"
+        )
+    return f"Cloud KMS knows no key by {name!r}; right is {right}"
 
 
 def moment(text: str) -> str:

@@ -312,6 +312,7 @@ def forget() -> None:
     _freights.clear()
     _preparing.clear()
     _borrowed.clear()
+    sealing.forget()
 
 
 def coordinate(

@@ -8,15 +8,16 @@ that pushes and once for each data key of objects that are read.
 from __future__ import annotations
 
 import logging
+import os
 import re
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from airfreight import _airflow, _secrets
+from airfreight import _airflow, _checks, _secrets
 from airfreight._imports import loading
 from airfreight._settings_table import OPTIONS
-from airfreight.errors import DeniedError, UnavailableError
+from airfreight.errors import ConfigError, CorruptError, DeniedError, Error, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,6 +30,11 @@ _OPTION = next(option for option in OPTIONS if option.name == "seal_keys")
 _PURPOSE = "data key 1"
 #: Seconds for one request to a service, and to connect to it.
 _PATIENCE, _TO_CONNECT = 10, 5
+#: Seconds for which a request to Cloud KMS is tried again; botocore counts: four times in all.
+_TRIES_FOR = 20.0
+#: How often Cloud KMS is asked anew where checksums do not agree ("a limited number of retries":
+#: cloud.google.com/kms/docs/data-integrity-guidelines).
+_MOST_ALTERED = 3
 #: What passes (docs.aws.amazon.com/kms/latest/APIReference/CommonErrors.html).
 _PASSES = (
     "DependencyTimeoutException",
@@ -37,13 +43,41 @@ _PASSES = (
     "ServiceUnavailable",
     "ThrottlingException",
 )
+#: What the other answers of AWS KMS are about
+#: (docs.aws.amazon.com/kms/latest/APIReference/API_Decrypt.html#API_Decrypt_Errors).
+_NOT_OPENED = ("IncorrectKeyException", "InvalidCiphertextException")
+_WHAT_TO_DO = {
+    "DisabledException": "The key is disabled: enable it",
+    "KMSInvalidStateException": "The key is to be deleted, or lies in another store that is "
+    "away: `aws kms describe-key` tells its state",
+    "NotFoundException": "There is no such key in this account and region: compare seal_keys with "
+    "`aws kms list-keys`, and name a key of elsewhere by its ARN",
+    "ExpiredTokenException": "The credentials have run out",
+    "InvalidClientTokenId": "Nobody has such credentials",
+    "UnrecognizedClientException": "Nobody has such credentials",
+    "SignatureDoesNotMatch": "The secret of the credentials is another one",
+    "InvalidSignatureException": "The secret of the credentials is another one",
+}
+#: Characters of a message that are told.
+_MOST_SAID = 400
+#: Where boto3 looks for them: docs/encryption.md.
+_CREDENTIALS = (
+    "boto3 looks for credentials in the environment, in ~/.aws and at the machine's role, and not "
+    "in an Airflow connection"
+)
 #: Loggers of the libraries that tell, of level DEBUG, requests and answers as they are: data keys.
 _TELLING = (
     "botocore.endpoint",
     "botocore.parsers",
+    "google.auth.transport.requests",
     "google.cloud.kms_v1.services.key_management_service.client",
     "google.cloud.kms_v1.services.key_management_service.transports.rest",
 )
+#: Answers that are kept meanwhile: as many as the core keeps data keys.
+_MOST_KNOWN = 4096
+_known: dict[tuple[str, str, str, bool, bytes], bytes] | None = None
+# By process id: a forked child makes its own, as sockets are not for two.
+_clients: dict[tuple[int, str], Any] = {}
 _asking: ContextVar[bool] = ContextVar("airfreight_asking_for_a_key", default=False)
 
 
@@ -73,9 +107,13 @@ def keys() -> str:
     """The text of the setting; "" for none. A secret.
 
     Raises:
-        ConfigError: where it comes from gives none.
+        ConfigError: where it comes from gives none, or what names a key of a service does not.
     """
     text = _secrets.read(_OPTION)
+    for number, entry in enumerate(text.replace(",", " ").split(), 1):
+        service, _, name = entry.partition(":")[2].partition(":")
+        if name and (wrong := _checks.service_key(service, name)):
+            raise ConfigError(f"[airfreight] seal_keys: of key {number} {wrong}")
     # (What names a key of a service is no secret, and would be missed in messages.)
     entries = (entry.partition(":")[2] for entry in text.replace(",", " ").split())
     _airflow.mask(secret for secret in entries if ":" not in secret)
@@ -105,6 +143,20 @@ def asks(settings: Settings) -> str:
     )
 
 
+@contextmanager
+def asking_once() -> Iterator[None]:
+    """Asks the same of a service once only: what one process has pushed has one data key.
+
+    (The core keeps the data keys of pulls. `airfreight rekey` looks at object after object.)
+    """
+    global _known  # noqa: PLW0603
+    _known = {}
+    try:
+        yield
+    finally:
+        _known = None
+
+
 def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
     """Has a service wrap a data key, or unwrap it. Called by the core, from any thread.
 
@@ -117,11 +169,37 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
 
     Raises:
         DeniedError: the service refuses, or its library is not installed.
+        CorruptError: it is not what this key has wrapped.
         UnavailableError: it does not answer.
     """
     asks: Callable[..., bytes] = _ask_amazon if service == "aws-kms" else _ask_google
+    question = (service, key, key_id, wraps, data)
+    known = _known
+    if known is not None and question in known:
+        return known[question]
     with _unheard():
-        return asks(key, key_id, data, wraps=wraps)
+        answer = asks(key, key_id, data, wraps=wraps)
+    if known is not None:
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[question] = answer
+    return answer
+
+
+def forget() -> None:
+    """Drops what asks the services, so that it is made of the environment anew (for tests)."""
+    _clients.clear()
+
+
+def _client(name: str, make: Callable[[], Any]) -> Any:
+    """What asks a service: made once for each process, for its threads, which all of them allow.
+
+    Making one takes longer than asking it: it reads models, or asks the machine who it is.
+    """
+    key = os.getpid(), name
+    if key not in _clients:
+        _clients.setdefault(key, make())
+    return _clients[key]
 
 
 def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
@@ -134,19 +212,24 @@ def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
         raise DeniedError(
             "a key of AWS KMS needs boto3, which is not installed: pip install boto3"
         ) from error
-    region = re.match(r"arn:[^:]*:kms:([^:]*):", key)
+    # (Of a key that is no ARN boto3 takes AWS_DEFAULT_REGION and no AWS_REGION, which the store
+    # and all other programs of AWS's take.)
+    named = re.match(r"arn:[^:]*:kms:([^:]*):", key)
+    region = named[1] if named else os.environ.get("AWS_REGION")
     patience = Config(
         connect_timeout=_TO_CONNECT,
         read_timeout=_PATIENCE,
-        retries={"mode": "standard", "max_attempts": 4},
+        retries={"mode": "standard", "total_max_attempts": 4},
     )
     context = {"airfreight": _PURPOSE}
     try:
         # (A session of its own: that of the module is shared by threads, which may not make clients
         # of it at once.)
-        session = boto3.session.Session()
-        client: Any = session.client(
-            "kms", region_name=region[1] if region else None, config=patience
+        client = _client(
+            region or "",
+            lambda: boto3.session.Session().client(
+                "kms", region_name=region or None, config=patience
+            ),
         )
         if wraps:
             made: bytes = client.encrypt(KeyId=key, Plaintext=data, EncryptionContext=context)[
@@ -157,46 +240,146 @@ def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
             "Plaintext"
         ]
     except ClientError as error:
-        code = error.response.get("Error", {}).get("Code", "")
-        text = f"AWS KMS answers {code}: {error.response.get('Error', {}).get('Message', '')}"
-        if code in _PASSES:
-            raise UnavailableError(text) from error
-        action = "kms:Encrypt" if wraps else "kms:Decrypt"
-        raise DeniedError(f"{text}. The role needs {action} on this key") from error
+        raise _amazons(error, wraps=wraps) from error
     except BotoCoreError as error:
         # Credentials that are not there, a region that is not known, a server that is silent.
-        text = f"AWS KMS can't be asked: {error}"
-        silent = "Connect" in type(error).__name__ or "Timeout" in type(error).__name__
-        raise (UnavailableError if silent else DeniedError)(text) from error
+        text, kind = f"AWS KMS can't be asked: {error}", type(error).__name__
+        if "Connect" in kind or "Timeout" in kind:
+            raise UnavailableError(text, retryable=True) from error
+        if "Region" in kind:
+            text = f"{text.rstrip('.')}: set AWS_REGION, or name the key by its ARN"
+        elif "Credential" in kind:
+            text = f"{text}. {_CREDENTIALS}"
+        raise DeniedError(text) from error
     return opened
+
+
+def _amazons(error: Any, *, wraps: bool) -> Error:
+    """What an answer of AWS KMS means."""
+    told = error.response.get("Error", {})
+    # (Where it is no answer of the service's, but that of a proxy's, it is a whole page.)
+    code, said = told.get("Code", ""), " ".join(told.get("Message", "").split())[:_MOST_SAID]
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    text = f"AWS KMS answers {code}: {said}".rstrip(" :.")
+    if code in _PASSES or status >= 500:
+        return UnavailableError(text, http_status=status, service_code=code, retryable=True)
+    if code in _NOT_OPENED:
+        return CorruptError(
+            f"{text}. The wrapped data key was damaged or changed, or another key of AWS KMS went "
+            "under this id when it was wrapped: seal_keys has to name that one",
+            http_status=status,
+            service_code=code,
+        )
+    action = "kms:Encrypt" if wraps else "kms:Decrypt"
+    advice = _WHAT_TO_DO.get(code, f"The role needs {action} on this key")
+    return DeniedError(f"{text}. {advice}", http_status=status, service_code=code)
+
+
+def _google_client() -> Any:
+    from google.cloud import kms
+
+    # (Over REST: gRPC's threads do not outlive the forks of Airflow's executors.)
+    return kms.KeyManagementServiceClient(transport="rest")
 
 
 def _ask_google(key: str, key_id: str, data: bytes, *, wraps: bool) -> bytes:
     try:
         with loading:
+            import google.cloud.kms  # noqa: F401
             from google.api_core import exceptions
-            from google.auth.exceptions import GoogleAuthError
-            from google.cloud import kms
+            from google.api_core.retry import Retry, if_exception_type
+            from google.auth.exceptions import GoogleAuthError, TransportError
+            from requests.exceptions import ConnectionError as Unconnected
+            from requests.exceptions import Timeout
+
+            from airfreight._core import crc32c
     except ImportError as error:
         raise DeniedError(
             "a key of Google's Cloud KMS needs its library, which is not installed: pip install "
             "google-cloud-kms"
         ) from error
+    passes = (
+        *(exceptions.ServerError, exceptions.TooManyRequests, exceptions.RetryError),
+        *(TransportError, Unconnected, Timeout),
+    )
+    # (The library's own tries again for a minute, and of 503 only.)
+    again = Retry(if_exception_type(*passes), initial=0.1, maximum=2.0, timeout=_TRIES_FOR)
     bound = f"airfreight {_PURPOSE}\n{key_id}".encode()
+    request = {
+        "name": key,
+        "additional_authenticated_data": bound,
+        "additional_authenticated_data_crc32c": crc32c(bound),
+        "plaintext" if wraps else "ciphertext": data,
+        "plaintext_crc32c" if wraps else "ciphertext_crc32c": crc32c(data),
+    }
     try:
-        # (Over REST: gRPC's threads do not outlive the forks of Airflow's executors.)
-        client: Any = kms.KeyManagementServiceClient(transport="rest")
-        request = {"name": key, "additional_authenticated_data": bound}
-        if wraps:
-            wrapped = client.encrypt(request={**request, "plaintext": data}, timeout=_PATIENCE)
-            return bytes(wrapped.ciphertext)
-        opened = client.decrypt(request={**request, "ciphertext": data}, timeout=_PATIENCE)
-        return bytes(opened.plaintext)
-    except (exceptions.ServerError, exceptions.TooManyRequests, exceptions.RetryError) as error:
-        raise UnavailableError(f"Cloud KMS does not answer: {error}") from error
+        client = _client("google", _google_client)
+        ask = client.encrypt if wraps else client.decrypt
+        for _ in range(_MOST_ALTERED):
+            try:
+                answer = ask(request=request, retry=again, timeout=_PATIENCE)
+            except exceptions.BadRequest as error:
+                if "checksum" in error.message:  # What came there is not what was sent.
+                    continue
+                raise
+            made = bytes(answer.ciphertext if wraps else answer.plaintext)
+            sum_of_it = answer.ciphertext_crc32c if wraps else answer.plaintext_crc32c
+            if sum_of_it == crc32c(made) and (not wraps or _is_of(answer, key)):
+                return made
+    except passes as error:
+        raise UnavailableError(f"Cloud KMS does not answer: {error}", retryable=True) from error
     except (exceptions.GoogleAPIError, GoogleAuthError) as error:
-        role = "Encrypter" if wraps else "Decrypter"
-        raise DeniedError(
-            f"Cloud KMS answers: {error}. The account needs roles/cloudkms.cryptoKey{role} on this "
-            "key"
-        ) from error
+        raise _googles(error, wraps=wraps) from error
+    raise UnavailableError(
+        f"Cloud KMS was asked {_MOST_ALTERED} times, and each time something on the way changed "
+        "what was sent or what came back: their checksums do not agree",
+        retryable=True,
+    )
+
+
+def _is_of(answer: Any, key: str) -> bool:
+    """Whether what was wrapped is what was sent, and the key that did it the one that was meant.
+
+    (Projects have an id and a number, so that they are not compared.)
+    """
+    verified = answer.verified_plaintext_crc32c and (
+        answer.verified_additional_authenticated_data_crc32c
+    )
+    return bool(verified) and f"/{key.partition('/locations/')[2]}/" in answer.name
+
+
+def _googles(error: Any, *, wraps: bool) -> Error:
+    """What an answer of Cloud KMS means."""
+    said = getattr(error, "message", "") or str(error)
+    status = int(getattr(error, "code", None) or 0)
+    role = "roles/cloudkms.cryptoKey" + ("Encrypter" if wraps else "Decrypter")
+    if getattr(error, "retryable", False):  # Nobody gives a token at the moment.
+        return UnavailableError(f"Cloud KMS can't be asked: {said}", retryable=True)
+    if not status:  # Nobody was asked.
+        return DeniedError(
+            f"Cloud KMS can't be asked: {said}. Google's library looks for credentials in "
+            "GOOGLE_APPLICATION_CREDENTIALS, in those of gcloud and at the machine's account, and "
+            "not in an Airflow connection"
+        )
+    # cloud.google.com/apis/design/errors#error_payloads: over REST two of them are a 400.
+    kind = ""
+    with suppress(AttributeError, KeyError, TypeError, ValueError):
+        kind = error.response.json()["error"]["status"]
+    text = f"Cloud KMS answers {kind or status}: {said}".rstrip(" .")
+    if kind == "FAILED_PRECONDITION":
+        advice = (
+            "Where its version is disabled or to be destroyed, enable or restore that: `gcloud kms "
+            "keys versions list` tells"
+        )
+    elif kind == "INVALID_ARGUMENT" and not wraps:
+        return CorruptError(
+            f"{text}. The wrapped data key was damaged or changed, or another key of Cloud KMS "
+            "went under this id when it was wrapped: seal_keys has to name that one",
+            http_status=status,
+            service_code=kind,
+        )
+    elif status == 404:
+        advice = "There is no such key: compare seal_keys with `gcloud kms keys list`"
+    else:
+        advice = f"The account needs {role} on this key"
+    return DeniedError(f"{text}. {advice}", http_status=status, service_code=kind)

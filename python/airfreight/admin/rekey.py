@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airfreight import runtime
+from airfreight import runtime, sealing
 from airfreight.admin.mentions import Mentions
 from airfreight.config import settings
 from airfreight.decision import decide
@@ -73,7 +73,7 @@ def rekey(
         told: is given the report after each row.
     """
     report = Report()
-    with tempfile.TemporaryDirectory() as folder:
+    with sealing.asking_once(), tempfile.TemporaryDirectory() as folder:
         mentions = Mentions({}, (), Path(folder))
         # (Those of archives too: `airfreight sweep` reads what they refer to.)
         for row in database.rows(dag=dag, after=after, marked=True):
@@ -116,7 +116,7 @@ def _note(report: Report, row: Row, fields: dict[str, Any], error: Error) -> Non
         where = f"{row.dag} / {row.run} / {row.task} / {row.key}"
         report.problems.append((where, str(error)))
     if error.outage:
-        report.ended = "the store is away: run it again when it is back"
+        report.ended = "the store, or what keeps a key, is away: run it again when it is back"
 
 
 def _rewrap(fields: dict[str, Any], *, write: bool) -> str:
