@@ -296,6 +296,15 @@ OPTIONS: tuple[Option, ...] = (
         secret=True,
     ),
     _option(
+        "refuse_unsealed",
+        "boolean",
+        "False",
+        "True",
+        "Whether a pull refuses what is not sealed, in the row or in the store, where seal asks "
+        "for that when it is read (docs/encryption.md). What was pushed before then is refused "
+        "with it, but for references that are signed.",
+    ),
+    _option(
         "log_return_values",
         "boolean",
         "False",

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger("airfreight")
 
 _TRUE = ("true", "t", "1", "yes", "on")
-_FALSE = ("false", "f", "0", "no", "off")
+#: How a boolean may say no.
+FALSE = ("false", "f", "0", "no", "off")
 #: Executors whose tasks run on the scheduler's own machine.
 _LOCAL_EXECUTORS = ("LocalExecutor", "SequentialExecutor", "DebugExecutor")
 #: Options beside those of the table: where a secret comes from.
@@ -78,6 +79,7 @@ class Settings:
         inline_max_bytes: the most bytes that stay in a row then.
         deployment_id: goes into references as their owner.
         seal: whether objects are encrypted on their way out; the keys are not here, see `sealing`.
+        refuse_unsealed: whether a pull refuses what is not, where `seal` asks for it.
         signing: "off", "auto" or "required"; the keys are not here, see `signing.seal`.
         accept_unsigned_until: seconds since 1970; 0: unsigned references are not followed.
         log_return_values: whether Python tasks log what they return.
@@ -107,6 +109,7 @@ class Settings:
     inline_max_bytes: int = 262144
     deployment_id: str = ""
     seal: bool = False
+    refuse_unsealed: bool = False
     signing: str = "auto"
     accept_unsigned_until: int = 0
     log_return_values: bool = False
@@ -290,6 +293,7 @@ def _parse(
             inline_max_bytes=int(values.get("inline_max_bytes", "262144")),
             deployment_id=values.get("deployment_id", ""),
             seal=boolean(values.get("seal", "False")),
+            refuse_unsealed=boolean(values.get("refuse_unsealed", "False")),
             signing=values.get("signing", "auto"),
             accept_unsigned_until=_checks.seconds(values.get("accept_unsigned_until", "")) or 0,
             log_return_values=boolean(values.get("log_return_values", "False")),
@@ -310,7 +314,7 @@ def wrong(option: Option, text: str) -> str:
     """Why a text is not right for an option; empty when it is."""
     if option.choices and text not in option.choices:
         return "must be " + _one_of(option.choices)
-    if option.kind == "boolean" and text.lower() not in (*_TRUE, *_FALSE):
+    if option.kind == "boolean" and text.lower() not in (*_TRUE, *FALSE):
         return "must be True or False"
     if option.kind in ("integer", "number"):
         integer = option.kind == "integer"

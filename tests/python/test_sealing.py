@@ -9,13 +9,14 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import boto3
 import numpy as np
 import pandas as pd
 import pytest
-from tests.python.conftest import Box, harm, stored
+from tests.python.conftest import RUN, Box, harm, stored
 
 import airfreight
-from airfreight import config, runtime, sealing
+from airfreight import config, exchange, runtime, sealing
 from airfreight.cli import main
 
 if TYPE_CHECKING:
@@ -135,6 +136,80 @@ def test_the_object_of_another_xcom_does_not_open(sealed: Box) -> None:
         sealed.pull(stored(mine))
 
 
+def row_of(dag: str, key: str | None = None) -> exchange.Address:
+    """What a pull tells of the row that it asks for."""
+    return exchange.Address(dag, RUN, "extract", key, map_index=-1)
+
+
+@pytest.fixture
+def unsealed(box: Box) -> list[Any]:
+    """Rows of the DAG hr_eu from before its values had to be sealed, of each kind that there is."""
+    values = FRAME, 7, {1: 2}
+    rows = [stored(box.push(one, dag_id="hr_eu", key=f"k{n}")) for n, one in enumerate(values)]
+    rule = '[[rules]]\nname = "pii"\ndag = "hr_*"\nseal = true\n'
+    box.set(policy=rule, seal_keys=FIRST)
+    return rows
+
+
+def test_what_was_pushed_before_a_rule_is_read_under_it(box: Box, unsealed: list[Any]) -> None:
+    frame, *others = (exchange.unpack(row, asked=row_of("hr_eu")) for row in unsealed)
+    pd.testing.assert_frame_equal(frame, FRAME)
+    assert others == [7, {1: 2}]
+
+
+def test_what_is_not_sealed_under_a_rule_is_refused_where_that_is_set(
+    box: Box, unsealed: list[Any]
+) -> None:
+    box.set(refuse_unsealed="True")
+    where = row_of("hr_eu")
+    for row in unsealed:
+        with pytest.raises(airfreight.ForgedError, match=r"rule 'pii', line 4.*refuse_unsealed"):
+            exchange.unpack(row, asked=where)
+        with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+            exchange.unpack_many([row], where)
+    reference = box.fields(unsealed[0])
+    for read in (lambda: airfreight.get(reference), lambda: airfreight.get_many([reference])):
+        with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+            read()
+    with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+        airfreight.get(reference, to=box.root / "copy")
+    # What is sealed, what no rule asks for, and what Airflow's server reads for itself.
+    sealed = stored(box.push("x", dag_id="hr_eu"))
+    assert exchange.unpack(sealed, asked=row_of("hr_eu")) == "x"
+    assert exchange.unpack(stored(box.push(5, dag_id="sales")), asked=row_of("sales")) == 5
+    link = stored(box.push("/", dag_id="hr_eu", key="_link_x"))
+    assert exchange.unpack(link, asked=row_of("hr_eu", "_link_x")) == "/"
+
+
+def test_a_mark_of_sealing_that_somebody_takes_away_is_missed(box: Box) -> None:
+    """With the plain object that he puts in its place he could be anybody who may write both."""
+    box.set(threshold="0")
+    plain = box.fields(box.push("theirs", dag_id="hr_eu"))
+    box.set(threshold=None, seal="True", seal_keys=FIRST)
+    row: Any = json.dumps(plain).encode() if exchange.ROWS_ARE_BYTES else plain
+    assert exchange.unpack(row, asked=row_of("hr_eu")) == "theirs"
+    box.set(refuse_unsealed="True")
+    for where in (row_of("hr_eu"), None):
+        with pytest.raises(airfreight.ForgedError, match=r"\[airfreight\] seal asks"):
+            exchange.unpack(row, asked=where)
+
+
+def test_what_is_signed_need_not_be_sealed(box: Box) -> None:
+    keys = f"k1:{key(b'k')}"
+    box.set(threshold="0", signing_keys=keys)
+    before = stored(box.push("old"))
+    box.set(threshold=None, seal="True", seal_keys=FIRST, refuse_unsealed="True")
+    assert box.pull(before) == "old"
+    box.set(signing_keys=None)  # Who has no keys can't know what a signature is worth.
+    with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+        box.pull(before)
+    box.set(signing_keys=keys)
+    forged = box.fields(stored(box.push("new")))
+    forged.pop("sealed")
+    with pytest.raises(airfreight.ForgedError, match="not what was signed"):
+        box.pull(json.dumps(forged).encode() if exchange.ROWS_ARE_BYTES else forged)
+
+
 class _Kms:
     """As boto3's client, of a key that turns bytes round."""
 
@@ -156,7 +231,6 @@ def test_a_service_is_asked_once_by_who_pushes_and_once_by_who_pulls(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    boto3 = pytest.importorskip("boto3")
     monkeypatch.setattr(boto3.session.Session, "client", lambda *_, **__: _Kms(asked))
     box.set(seal="True", seal_keys="a:aws-kms:alias/xcom")
     rows = [stored(box.push([n], key=f"k{n}")) for n in range(3)]
@@ -169,7 +243,6 @@ def test_a_service_is_asked_once_by_who_pushes_and_once_by_who_pulls(
 def test_a_service_that_refuses_names_key_and_action(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    boto3 = pytest.importorskip("boto3")
     from botocore.exceptions import ClientError
 
     def refuse(*_: Any, **__: Any) -> Any:
@@ -205,7 +278,6 @@ def test_no_log_tells_a_data_key_though_all_is_logged(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, *, wraps: bool
 ) -> None:
     """botocore logs what it sends and gets, where Airflow's logging_level is DEBUG."""
-    pytest.importorskip("boto3")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -217,10 +289,12 @@ def test_no_log_tells_a_data_key_though_all_is_logged(
     ):
         monkeypatch.setenv(name, value)
     data_key = b"0123456789abcdefghijklmnopqrstuv"
+    sealing.forget()
     try:
         with caplog.at_level(logging.DEBUG):
             assert sealing.ask("aws-kms", "alias/xcom", "a", wraps, data_key) == data_key
     finally:
+        sealing.forget()
         server.shutdown()
         server.server_close()
         thread.join()

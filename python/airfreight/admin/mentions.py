@@ -137,7 +137,7 @@ class Mentions:
         handle, path = tempfile.mkstemp(dir=self._folder, prefix=LOOKED_INTO)
         os.close(handle)
         try:
-            exchange.save(reference, path)
+            exchange.save(reference, path, unasked=True)
             if not Path(path).stat().st_size:
                 return []
             with (

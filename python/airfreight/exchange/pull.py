@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airfreight import parts, runtime, values
 from airfreight._imports import loading
 from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, NewerFormatError
-from airfreight.exchange import outage, serde
+from airfreight.exchange import outage, serde, unsealed
 from airfreight.exchange.address import Address
 from airfreight.exchange.serde import ROWS_ARE_BYTES, SERDE_TYPE, BaseXCom
 from airfreight.reference import VERSION
@@ -57,6 +57,8 @@ def unpack(stored: Any, result: Any = None, asked: Address | None = None) -> Any
     want = wanted.get()
     if fields is not None and fields["_xcom_backend"] != "inline":
         return follow(fields, asked, *(want or ()))
+    if unsealed.is_refused():
+        unsealed.refuse(fields, asked or (row_of(result) if ROWS_ARE_BYTES else None))
     value = (
         _unpack_inline(fields, asked)
         if fields is not None
@@ -165,6 +167,7 @@ def follow(
 ) -> Any:
     """Returns the value that a reference leads to, or a part of it, or these columns of it."""
     text = _checked(fields, asked)
+    unsealed.refuse(fields, asked)
     if columns is None and not part and fields.get("_xcom_type") == values.FILE_TYPE:
         return _land(fields, text)
     try:
@@ -236,9 +239,16 @@ def _columnar(fields: dict[str, Any]) -> Any:
     return codec
 
 
-def save(fields: dict[str, Any], path: str, part: Sequence[Any] = ()) -> None:
-    """Writes the bytes of an object, or of a leaf of a bundle, to a file."""
+def save(
+    fields: dict[str, Any], path: str, part: Sequence[Any] = (), *, unasked: bool = False
+) -> None:
+    """Writes the bytes of an object, or of a leaf of a bundle, to a file.
+
+    `unasked`: though it had to be sealed, and is not: nobody takes it for the value.
+    """
     text = _checked(fields, None)
+    if not unasked:
+        unsealed.refuse(fields, None)
     try:
         if part:
             parts.save(fields, text, path, part, serde.unleaf)
@@ -255,6 +265,8 @@ def fetch(references: Sequence[dict[str, Any]], asked: Address | None = None) ->
     None in place of what has a file in it, which `decode` fetches: it does not go through memory.
     """
     texts = [_checked(fields, asked) for fields in references]
+    for fields in references:
+        unsealed.refuse(fields, asked)
     wanted = {
         at: text
         for at, (fields, text) in enumerate(zip(references, texts, strict=True))

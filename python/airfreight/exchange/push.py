@@ -69,6 +69,11 @@ def pack(value: Any, address: Address) -> Any:
         return _pack(value, address, text)
 
 
+def is_read_by_the_server(key: str | None) -> bool:
+    """Whether Airflow's server reads the values of a key from their rows by itself."""
+    return key is not None and (key in _SERVER_KEYS or key.startswith(_SERVER_PREFIX))
+
+
 def _now() -> Decision:
     """What holds for the value at hand."""
     return _decided.get() or decide(settings(), None)
@@ -164,8 +169,7 @@ def _pack(value: Any, address: Address, looked: Looked = None) -> Any:
         TypeError: the value can't be kept exactly; names the place inside it and the type.
         Error: the store failed, a setting is wrong, or a newer attempt has written already.
     """
-    key = address.key
-    if key is not None and (key in _SERVER_KEYS or key.startswith(_SERVER_PREFIX)):
+    if is_read_by_the_server(address.key):
         return (
             serde.by_default(value) if not _looks_like_ours(value) else _pack_anyway(value, address)
         )
