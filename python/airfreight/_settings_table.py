@@ -352,7 +352,7 @@ OPTIONS: tuple[Option, ...] = (
         "salary, *_iban, customer_*",
         "Columns, and keys of dicts in cells, that preview_rows shows as ***: names separated by "
         "commas, in upper or lower case. With *, ? or [...] a pattern of the whole label; without, "
-        "every label that contains it.",
+        "every label that contains it. Their categories are not shown either (describe = full).",
     ),
     _option(
         "file_store_shared",

@@ -321,6 +321,40 @@ def test_categories_are_told_under_full_only(box: Box, describe: str) -> None:
         box.pull(row)
 
 
+def test_categories_of_what_is_masked_are_told_to_nobody(box: Box) -> None:
+    box.set(describe="full", redact="iban", preview_rows=1)
+    kind = pd.CategoricalDtype(["hidden"])
+    enum = pl.Enum(["hidden"])
+    for name in ("iban", "password"):
+        struct = pl.Struct({"x": pl.Struct({name: enum}), "y": pl.Enum(["shown"])})
+        for value in (
+            pd.DataFrame({"a": pd.Categorical(["shown"]), name: pd.Categorical(["hidden"])}),
+            pd.DataFrame({"a": [1]}, index=pd.CategoricalIndex(["hidden"], name=name)),
+            pd.DataFrame(
+                [["hidden", "shown"]], columns=pd.MultiIndex.from_tuples([("k", name), ("k", "a")])
+            ).astype({("k", name): "category", ("k", "a"): "category"}),
+            pd.Series(["hidden"], name=name, dtype=kind),
+            pd.MultiIndex.from_arrays([pd.Categorical(["hidden"]), [1]], names=[name, None]),
+            pl.DataFrame({name: pl.Series(["hidden"], dtype=enum)}),
+            pl.Series(name, [["hidden"]], dtype=pl.List(enum)),
+            pl.Series([{"x": {name: "hidden"}, "y": "shown"}], dtype=struct),
+            {"leaf": pd.Series(["hidden"], name=name, dtype=kind), "b": b"x" * 50_000},
+        ):
+            fields = box.fields(box.push(value))
+            assert "hidden" not in json.dumps(fields)
+            assert ("shown" in json.dumps(fields)) is ("shown" in str(value))
+
+
+@pytest.mark.parametrize(
+    ("fill", "shown"),
+    [(4500, "int64"), (0, "int64, 0"), (4.5, "float64"), (np.nan, "float64, nan")],
+)
+def test_what_fills_a_sparse_column_is_a_cell(box: Box, fill: Any, shown: str) -> None:
+    array = pd.arrays.SparseArray([fill, 1], fill_value=fill)
+    columns = told(box, pd.DataFrame({"a": array}), describe="full")["columns"]
+    assert columns[0][1].replace("np.int64(0)", "0") == f"Sparse[{shown}]"
+
+
 @pytest.mark.parametrize("describe", LEVELS)
 def test_parts_are_read_whatever_the_row_tells(box: Box, describe: str) -> None:
     box.set(describe=describe, threshold=0)

@@ -227,6 +227,15 @@ def test_spellings_of_one_label_are_one() -> None:
     assert not hides("cafes")
 
 
+def test_what_nobody_sees_in_a_label_does_not_hide_a_secret() -> None:
+    hides = _preview.hider(("salary*", "größe"), frozenset(("password",)))
+    assert hides("\ufeffSalary 2026")  # The first column of a CSV file with a byte order mark.
+    assert hides("pass\u00adword")
+    assert hides("GRÖSSE".encode())
+    assert hides(frozenset(("x", "Salary 2026")))
+    assert not hides("my salary")
+
+
 def test_structures_inside_of_structures_keep_their_names(box: Box) -> None:
     kind = [("id", "i4"), ("login", [("user", "U4"), ("password", "U8")])]
     fields = told(box, np.array([(1, ("u", "seen"))], dtype=kind), preview_rows=1)
@@ -303,6 +312,22 @@ def test_members_of_cells_of_tables_are_masked(box: Box) -> None:
         fields = told(box, value, preview_rows=3, threshold=0)
         assert "***" in fields["preview"][0][0]
         assert "seen" not in json.dumps(fields)
+
+
+def test_members_of_maps_are_masked_by_all_of_their_keys_whatever_these_are(box: Box) -> None:
+    for key, kind in (
+        ("x" * 300 + "token", pa.string()),
+        (17, pa.int64()),
+        (b"token", pa.binary()),
+    ):
+        array = pa.array([[(key, "seen")]], pa.map_(kind, pa.string()))
+        for value in (
+            pa.table({"a": array}),
+            pd.DataFrame({"a": pd.array([[(key, "seen")]], pd.ArrowDtype(array.type))}),
+        ):
+            fields = told(box, value, preview_rows=1, redact="17")
+            assert "seen" not in json.dumps(fields)
+            assert fields["preview"][0][0].startswith("[(")
 
 
 def test_a_preview_looks_at_nothing_but_the_first_rows(box: Box) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import datetime
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,9 @@ _LATER_MEMBERS = frozenset(("documents", "freq", "freqs", "schema", "ticks"))
 #: Numbers that stay in a core's cache while their nulls are filled.
 _FILLED_AT_ONCE = 32 << 10
 
+#: Fill values of sparse dtypes that tell nothing of the cells. (numpy has "np.int64(0)" for one.)
+_NO_FILLS = frozenset(("", "nan", "0", "0.0", "0j", "False", "NaT", "<NA>"))
+
 #: Bytes of labels or categories from which on they are compressed.
 WORTH_COMPRESSING = 4096
 
@@ -83,8 +87,10 @@ class Column:
 def describe(column: Column) -> str:
     """The dtype, for people."""
     name = str(column.spec["dtype"])
-    if name.startswith(("Sparse[object", "Sparse[str")):  # The fill value is a cell.
-        name = f"{name.partition(',')[0].removesuffix(']')}]"
+    if column.spec["kind"] == "sparse":
+        head, _, fill = name.removesuffix("]").partition(", ")
+        if re.sub(r"np\.\w+\((.*)\)", r"\1", fill).strip("'") not in _NO_FILLS:
+            name = f"{head}]"  # It is what cells hold.
     return name
 
 

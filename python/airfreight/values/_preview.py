@@ -28,6 +28,8 @@ from airfreight.values import _describe, package_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from airfreight.values import Options
+
     #: Whether the cells under a label are hidden.
     Hides = Callable[[Any], bool]
 
@@ -82,6 +84,11 @@ def cells(value: Any, labels: Sequence[Any], count: int, redact: Sequence[str]) 
         return []
 
 
+def hides_by(options: Options) -> Hides:
+    """What tells whether a label is hidden, by the settings and Airflow's own masking."""
+    return hider(tuple(options.redact), _airflow.sensitive_names())
+
+
 @lru_cache(maxsize=8)
 def hider(redact: tuple[str, ...], names: frozenset[str] = frozenset()) -> Hides:
     """What tells whether a label is hidden.
@@ -105,19 +112,24 @@ def hider(redact: tuple[str, ...], names: frozenset[str] = frozenset()) -> Hides
 
 def _folded(text: str) -> str:
     """The text without the differences in spelling that no reader sees, or minds."""
+    if not text.isascii():
+        # A byte order mark before the first column of a CSV file, or a soft hyphen, is not seen.
+        text = "".join(one for one in text if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
 
 def _names_of(label: Any) -> Iterator[str]:
     """What a label of a column or a dict is called."""
-    if type(label) is tuple:  # Of a MultiIndex.
+    if isinstance(label, (tuple, frozenset)):  # The first of a MultiIndex.
         for one in label:
             yield from _names_of(one)
     elif isinstance(label, enum.Enum):
         yield label.name
         yield from _names_of(label.value)
     elif isinstance(label, (bytes, bytearray, memoryview)):
-        yield bytes(label[:_ROOM]).decode("latin-1")
+        raw = bytes(label[:_ROOM])
+        yield raw.decode(errors="replace")
+        yield raw.decode("latin-1")
     else:
         yield str.__str__(label) if isinstance(label, str) else str(label)
 
@@ -188,27 +200,38 @@ class Nested:
     """Stands for a nested cell of which only the whole could be made."""
 
 
+class Map(list[tuple[Any, Any]]):
+    """The members of a cell that is a map, whose keys are names whatever they are."""
+
+
 def _of_arrow(value: Any, labels: Sequence[Any], count: int) -> Iterator[Sequence[Any]]:
     tabular = hasattr(value, "schema")
     columns = value.columns[: len(labels)] if tabular else [value]
     return zip(*([_arrow(cell) for cell in column[:count]] for column in columns), strict=True)
 
 
-def _arrow(scalar: Any, left: list[int] | None = None) -> Any:
+def _arrow(scalar: Any, left: list[int] | None = None, room: int = 4 * (_CELL + 1)) -> Any:
     """A scalar of Arrow's as an object, with not more of it than is shown.
 
-    `left`: how many more items of the cell, whatever it is that they lie in.
+    Args:
+        scalar: one cell, or what lies in one.
+        left: how many more items of the cell, whatever it is that they lie in.
+        room: bytes of a text.
     """
     left = [_ITEMS] if left is None else left
     kind = type(scalar).__name__
     if hasattr(scalar, "is_valid") and not scalar.is_valid:
         return None
     if kind in ("ExtensionScalar", "DictionaryScalar"):
-        return _arrow(scalar.value, left)
+        return _arrow(scalar.value, left, room)
     if kind == "MapScalar":
         pairs = scalar.values
         keys, items = pairs.field(0), pairs.field(1)
-        return [(_arrow(keys[at]), _arrow(items[at], left)) for at in _few(len(pairs), left)]
+        return Map(
+            # Of a key more than is shown is looked at.
+            (_arrow(keys[at], room=_ROOM), _arrow(items[at], left))
+            for at in _few(len(pairs), left)
+        )
     if kind == "StructScalar":
         fields = range(scalar.type.num_fields)
         return {
@@ -218,7 +241,7 @@ def _arrow(scalar: Any, left: list[int] | None = None) -> Any:
         found = scalar.values
         return [_arrow(found[at], left) for at in _few(len(found), left)]
     if "String" in kind:
-        return bytes(scalar.as_buffer()[: 4 * (_CELL + 1)]).decode(errors="ignore")
+        return bytes(scalar.as_buffer()[:room]).decode(errors="ignore")
     if "Binary" in kind:
         return memoryview(scalar.as_buffer())
     try:
@@ -302,11 +325,13 @@ def _pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
         yield from _members(cell.items(), hides, depth)
     elif isinstance(cell, tuple) and hasattr(kind, "_fields"):
         yield from _members(zip(kind._fields, cell, strict=False), hides, depth)
+    elif kind is Map:
+        yield "["
+        yield from _joined(_member(pair, hides, depth + 1, hidden=hides(pair[0])) for pair in cell)
+        yield "]"
     elif kind is tuple and len(cell) == 2 and isinstance(cell[0], _NAMES) and hides(cell[0]):
         # A member of a dict, as Arrow has it.
-        yield "("
-        yield from _pieces(cell[0], hides, depth + 1)
-        yield f", {MASK})"
+        yield from _member(cell, hides, depth, hidden=True)
     elif kind in _LISTS:
         begin, end = _LISTS[kind]
         yield begin
@@ -321,6 +346,16 @@ def _pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
     else:
         # Its own text may tell anything.
         yield f"<{kind.__name__}>"
+
+
+def _member(pair: tuple[Any, Any], hides: Hides, depth: int, *, hidden: bool) -> Iterator[str]:
+    """A key and what it leads to."""
+    name, item = pair
+    yield "("
+    yield from _pieces(name, hides, depth + 1)
+    yield ", "
+    yield from (MASK,) if hidden else _pieces(item, hides, depth + 1)
+    yield ")"
 
 
 def _is_of(kind: type, package: str) -> bool:

@@ -19,6 +19,7 @@ import pandas as pd
 import pyarrow as pa
 
 from airfreight import values
+from airfreight._imports import loading
 from airfreight.errors import CorruptError, Error, InvalidError, NewerFormatError
 from airfreight.values import DEFAULTS, Form, Payload, _describe, _ipc, _parquet, document
 from airfreight.values._columns import (
@@ -133,7 +134,7 @@ def encode_frame(
         dtypes = [describe(column) for column in (*columns, *index_columns)]
         count = len(columns)
         if options.describe == "full":
-            _name_categories(frame, dtypes)
+            _name_categories(frame, dtypes, options)
         if frame.index.nlevels == len(index_columns):
             levels = list(zip(frame.index.names, dtypes[count:], strict=True))
         else:
@@ -147,11 +148,16 @@ def encode_frame(
         )
 
 
-def _name_categories(frame: pd.DataFrame, dtypes: list[str]) -> None:
-    """Puts the first categories into the names of dtypes."""
+def _name_categories(frame: pd.DataFrame, dtypes: list[str], options: Options) -> None:
+    """Puts the first categories into the names of dtypes, but where the cells are masked."""
+    with loading:
+        from airfreight.values import _preview
+
+    hides = _preview.hides_by(options)
+    names = [*_labels(frame), *frame.index.names]
     levels = getattr(frame.index, "levels", (frame.index,))
     for position, dtype in enumerate((*frame.dtypes, *(level.dtype for level in levels))):
-        if isinstance(dtype, pd.CategoricalDtype):
+        if isinstance(dtype, pd.CategoricalDtype) and not hides(names[position]):
             try:
                 first = ", ".join(map(_describe.label, dtype.categories[:_SHOWN_CATEGORIES]))
             except _PART_ERRORS:  # Python has no such objects.

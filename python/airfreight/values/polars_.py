@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from airfreight import values
+from airfreight._imports import loading
 from airfreight.errors import InvalidError
 from airfreight.values import DEFAULTS, Form, Payload, _describe, _polars_enums, require_labels
 
@@ -77,7 +78,8 @@ class PolarsCodec:
         form = _form(frame, options)
         file = io.BytesIO()
         _write(frame, form, file, options)
-        columns = [(name, _shown(dtype, options)) for name, dtype in frame.schema.items()]
+        hides = _hides(options)
+        columns = [(name, _shown(name, dtype, hides)) for name, dtype in frame.schema.items()]
         size = f"{frame.height:,} × {frame.width:,}"
         if self._class is pl.Series:
             size = f"of {frame.height:,} {_describe.dtype(columns[0][1], options)}"
@@ -274,17 +276,35 @@ def _write(frame: pl.DataFrame, form: Form, sink: Any, options: Options) -> None
         frame.write_ipc(target, compression=packed)
 
 
-def _shown(dtype: Any, options: Options) -> str:
-    """The name of a dtype; the categories in it only under "full"."""
-    if options.describe == "full" or not any(_has_categories(one) for one in _dtypes(dtype)):
+def _hides(options: Options) -> Callable[[str], bool]:
+    """Whether the categories in a column, or a field, of a name are hidden."""
+    if options.describe != "full":
+        return _always
+    with loading:
+        from airfreight.values import _preview
+
+    return _preview.hides_by(options)
+
+
+def _always(_name: str) -> bool:
+    return True
+
+
+def _shown(name: str, dtype: Any, hides: Callable[[str], bool]) -> str:
+    """The name of a dtype, without the categories in it that are hidden."""
+    inside = [*_dtypes(dtype)]
+    fields = [it.name for one in inside if isinstance(one, pl.Struct) for it in one.fields]
+    if not any(map(_has_categories, inside)) or not any(map(hides, (name, *fields))):
         return str(dtype)
+    if hides(name):
+        hides = _always
     if _has_categories(dtype):
-        return type(dtype).__name__
+        return type(dtype).__name__ if hides is _always else str(dtype)
     if isinstance(dtype, pl.Struct):
-        fields = (f"{field.name!r}: {_shown(field.dtype, options)}" for field in dtype.fields)
-        return f"Struct({{{', '.join(fields)}}})"
+        shown = (f"{it.name!r}: {_shown(it.name, it.dtype, hides)}" for it in dtype.fields)
+        return f"Struct({{{', '.join(shown)}}})"
     more = f", shape={dtype.shape}" if isinstance(dtype, pl.Array) else ""
-    return f"{type(dtype).__name__}({_shown(dtype.inner, options)}{more})"
+    return f"{type(dtype).__name__}({_shown(name, dtype.inner, hides)}{more})"
 
 
 def _has_categories(dtype: Any) -> bool:
