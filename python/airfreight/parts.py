@@ -15,7 +15,6 @@ from airfreight.errors import (
     Error,
     InvalidError,
     UnavailableError,
-    UnsupportedError,
     is_of_machine,
 )
 
@@ -96,16 +95,9 @@ def made(fields: dict[str, Any], make: Callable[[], Any], reader: _Reader | None
 
 def _unreadable(kind: Any, error: Exception) -> Error:
     """The error for an object whose bytes are verified and which its library can't read."""
-    text = (
-        f"the object is what was written, but can't be read as {kind} "
-        f"({type(error).__name__}: {error})"
-    )
-    library = values.library_of(kind)
-    if library is None:
-        return CorruptError(f"{text}.")
-    return UnsupportedError(
-        f"{text} by {library}. If another release wrote it, which has more types, read it with "
-        "that one, or convert the value before it is pushed."
+    what = "the object is what was written, but"
+    return values.unreadable(what, kind, error) or CorruptError(
+        f"{what} can't be read as {kind} ({type(error).__name__}: {error})."
     )
 
 

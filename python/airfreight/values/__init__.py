@@ -415,12 +415,32 @@ def _load(place: str, kind: str = "") -> Codec:
 
 def library_of(kind: Any) -> str | None:
     """The libraries that read objects of an `_xcom_type`, and their versions; None: it is we."""
-    name = kind.partition(".")[0] if isinstance(kind, str) else ""
+    if not isinstance(kind, str):
+        return None
+    package, separator, _ = kind.partition(_OF_PACKAGE)
+    if separator:
+        return f"the package {package!r} {_registered().version_of(package)}"
+    name = kind.partition(".")[0]
     if name not in _NOT_BY_PROTOCOL:
         return None
     names = (name, "pyarrow") if name == "pandas" else (name,)
     return " and ".join(
         f"{it} {getattr(sys.modules.get(it), '__version__', 'of this environment')}" for it in names
+    )
+
+
+def unreadable(what: str, kind: Any, error: Exception) -> UnsupportedError | None:
+    """The error for bytes that are what was written, and that a library here can't read.
+
+    None where what reads them is no library's: then they are not what was written.
+    """
+    library = library_of(kind)
+    if library is None:
+        return None
+    return UnsupportedError(
+        f"{what} can't be read as {kind} ({type(error).__name__}: {error}) by {library}. If "
+        "another release wrote it, which has more types, read it with that one, or convert the "
+        "value before it is pushed."
     )
 
 

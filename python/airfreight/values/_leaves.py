@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from airfreight.errors import Error, InvalidError, NewerFormatError, is_of_machine
-from airfreight.values import FILE_TYPE, _zip, for_type, for_value
+from airfreight.values import FILE_TYPE, _zip, extensions, for_type, for_value, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -401,6 +401,7 @@ def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> A
     Raises:
         ValueError: it can't be read.
         NewerFormatError: its type is not of this release.
+        UnsupportedError: the library of its type can't read it.
     """
     codec = codec_of(kind)
     try:
@@ -412,6 +413,11 @@ def make(kind: Any, name: str, data: memoryview, unleaf: LeafReader | None) -> A
     except Exception as error:  # whatever a library says of bytes that it can't read
         if is_of_machine(error):
             raise
+        # (Who says that it is of a type that has another extension does not know what it is.)
+        if name.endswith(tuple(f".{extension}" for extension in extensions(kind))) and (
+            wrong := unreadable(f"member {name!r}", kind, error)
+        ):
+            raise wrong from error
         raise ValueError(
             f"member {name!r} can't be read as {kind} ({type(error).__name__}: {error})"
         ) from error

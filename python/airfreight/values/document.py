@@ -26,6 +26,7 @@ from airfreight.values import (
     for_type,
     human_bytes,
     package_of,
+    unreadable,
 )
 from airfreight.values._content import from_base64, is_plain_text, items, to_base64, typed
 from airfreight.values._unsupported import RAW, Unsupported
@@ -356,6 +357,8 @@ def _unembed(content: Any) -> Any:
     except Error:
         raise
     except Exception as error:  # whatever a library says of bytes that it can't read
+        if (wrong := unreadable("a part of a document", name, error)) is not None:
+            raise wrong from error
         raise ValueError(
             f"a document's tag ~value has a wrong content ({type(error).__name__}: {error})"
         ) from error
