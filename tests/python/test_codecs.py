@@ -218,11 +218,66 @@ def test_a_codec_that_breaks_its_word_is_an_error(
 
     row = box.push(polygon)
     monkeypatch.setattr(airfreight_codec, "decode", lambda data: [1])
-    with pytest.raises(airfreight.CorruptError, match=r"shapes\.Polygon made a builtins\.list"):
-        box.pull(row)
+    words = r"shapes\.Polygon made a builtins\.list.* by the package 'shapes-airfreight' 1\.0\. "
+    # The bytes are what was written: this environment has another release of the package.
+    rows = [row, box.push([polygon], key="inside"), box.push([polygon, b"x" * 9000], key="leaf")]
+    for one in (*rows, box.push(airfreight.mappable([polygon]), key="element")):
+        with pytest.raises(airfreight.UnsupportedError, match=words):
+            list(box.pull(one))
     monkeypatch.setattr(airfreight_codec, "encode", lambda *_: b"x")
     with pytest.raises(TypeError, match=r"returned a bytes, not an airfreight\.values\.Payload"):
         box.push(polygon)
+
+
+#: (Of arguments that no type checker lets pass.)
+payload: Any = values.Payload
+
+
+def open_and_forget(value: Any, options: Any, new_sink: Any) -> Any:
+    new_sink().write(b"x")
+    return values.Payload([b"y"], "a polygon")
+
+
+def write_a_text(value: Any, options: Any, new_sink: Any) -> Any:
+    new_sink().write("x")
+
+
+@pytest.mark.parametrize(
+    ("encode", "words"),
+    [
+        (lambda *_: payload(["text"], "a"), "a body that is no list of buffers of bytes"),
+        (lambda *_: payload("text", "a"), "a body that is no list of buffers"),
+        (lambda *_: payload(iter([b"x"]), "a"), "a body that is no list of buffers"),
+        (lambda *_: payload([memoryview(b"abc")[::2]], "a"), "no list of buffers"),
+        (lambda *_: payload([b"x"], None), "whose summary should be a text"),
+        (lambda *_: payload([b"x"], "a", rows="3"), "whose rows should be a count, or None"),
+        (lambda *_: payload([b"x"], "a", rows=-3), "whose rows should be a count, or None"),
+        (
+            lambda *_: payload([b"x"], "a", columns=["ab", 5]),
+            "whose columns should be pairs",
+        ),
+        (lambda *_: payload([b"x"], "a", nulls=[2.5]), "whose nulls should be counts"),
+        (open_and_forget, "opened a sink, and returned another body"),
+        (write_a_text, r"fails \("),
+        (lambda *_: int("1") + payload, r"fails \(unsupported operand"),
+    ],
+    ids=range(12),
+)
+def test_what_a_codec_makes_of_a_value_is_looked_at(
+    box: Box, polygon: Any, monkeypatch: pytest.MonkeyPatch, encode: Any, words: str
+) -> None:
+    from shapes import airfreight_codec
+
+    monkeypatch.setattr(airfreight_codec, "encode", encode)
+    who = r": the codec for shapes\.Polygon, of the package 'shapes-airfreight', "
+    for value, place in (
+        (polygon, "value"),
+        ({"a": [polygon]}, r"value\['a'\]\[0\]"),
+        (airfreight.mappable([1, polygon]), r"value\[1\]"),
+    ):
+        with pytest.raises(TypeError, match=f"^{place}{who}.*{words}"):
+            box.push(value)
+    assert box.objects() == []
 
 
 def test_a_codec_may_say_that_it_does_not_know_a_count(

@@ -18,7 +18,7 @@ from airfreight._imports import loading
 from airfreight.errors import ConfigError, UnsupportedError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from airfreight._core import Sink, Writer
     from airfreight.values import Codec, Form, NewSink, Options, Payload
@@ -72,6 +72,14 @@ def reading_codec(class_name: str, package: str) -> Codec:
         f"the value is a {class_name}, for which the package {package!r} has the codec, and "
         "that is not installed in this environment: install it wherever the value is pulled."
     )
+
+
+def version_of(package: str) -> str:
+    """The version of a package that is installed here."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "of this environment"
 
 
 def _normal(package: str) -> str:
@@ -129,12 +137,48 @@ def _loaded(entry: metadata.EntryPoint) -> Codec:
     return _Checked(made, entry.name, f"{package}:{entry.name}")
 
 
+def _is_buffer(it: Any) -> bool:
+    try:
+        memoryview(it).cast("B")
+    except (BufferError, TypeError, ValueError):
+        return False
+    return True
+
+
+def _is_count(it: Any) -> bool:
+    return type(it) is int and 0 <= it < 1 << 63
+
+
+#: What is told of a value: member of a payload, what it has to be, and whether it is.
+_MEMBERS: tuple[tuple[str, str, Callable[[Any], bool]], ...] = (
+    ("summary", "a text", lambda it: type(it) is str),
+    ("rows", "a count, or None", lambda it: it is None or _is_count(it)),
+    (
+        "columns",
+        "pairs of a label and a dtype",
+        lambda it: (
+            isinstance(it, (list, tuple))
+            and all(isinstance(one, (list, tuple)) and len(one) == 2 for one in it)
+        ),
+    ),
+    (
+        "nulls",
+        "counts, with -1 or None for those that are not known",
+        lambda it: (
+            isinstance(it, (list, tuple))
+            and all(one is None or (type(one) is int and -1 <= one < 1 << 63) for one in it)
+        ),
+    ),
+)
+
+
 class _Checked:
     """A codec that is held to its word."""
 
     def __init__(self, codec: Any, class_name: str, kind: str) -> None:
         self._codec = codec
         self._class_name = class_name
+        self._package = kind.partition(":")[0]
         self.TYPE = kind
         self.EXTENSION = codec.EXTENSION
         self.EXTENSIONS = (codec.EXTENSION, *getattr(codec, "EXTENSIONS", ()))
@@ -142,17 +186,28 @@ class _Checked:
         self.READS_ONCE = bool(getattr(codec, "READS_ONCE", False))
 
     def encode(self, value: Any, options: Options, new_sink: NewSink, /) -> Payload:
+        opened: list[Any] = []
+
         def new_sink_of(form: Form | None = None, /) -> Sink | Writer:
             self._check_form(form)
-            return new_sink(form)
+            opened.append(new_sink(form))
+            return opened[-1]  # type: ignore[no-any-return]
 
-        payload = self._codec.encode(value, options, new_sink_of)
-        if type(payload) is not values.Payload:
+        try:
+            payload = self._codec.encode(value, options, new_sink_of)
+        except TypeError as error:
+            if str(error).startswith("value"):
+                raise
+            # Not a refusal, which tells the place, but a fault.
             raise TypeError(
-                f"value: the codec for {self._class_name} returned a {type(payload).__name__}, "
-                "not an airfreight.values.Payload"
-            )
+                f"value: the codec for {self._class_name}, of the package {self._package!r}, "
+                f"fails ({error})"
+            ) from error
+        if type(payload) is not values.Payload:
+            name = type(payload).__name__
+            raise self._wrong(f"returned a {name}, not an airfreight.values.Payload")
         self._check_form(payload.form)
+        self._check_payload(payload, opened[-1] if opened else None)
         # None is what a count is that one does not have.
         nulls: Sequence[Any] = payload.nulls
         payload = payload._replace(nulls=[-1 if count is None else count for count in nulls])
@@ -162,6 +217,25 @@ class _Checked:
         rows = "" if payload.rows is None else f" of {payload.rows:,} rows"
         return payload._replace(
             summary=f"{self._class_name.rpartition('.')[2]}{rows} · {self.EXTENSION}"
+        )
+
+    def _check_payload(self, payload: Any, opened: Any) -> None:
+        """Refuses what could not be sent, or told: now, where it says whose fault that is."""
+        body = payload.body
+        if opened is not None:
+            if body is not opened:
+                raise self._wrong("opened a sink, and returned another body")
+        elif not isinstance(body, type(values.new_sink())) and not (
+            isinstance(body, (list, tuple)) and all(map(_is_buffer, body))
+        ):
+            raise self._wrong("returned a body that is no list of buffers of bytes")
+        for name, right, is_right in _MEMBERS:
+            if not is_right(getattr(payload, name)):
+                raise self._wrong(f"returned a Payload whose {name} should be {right}")
+
+    def _wrong(self, what: str) -> TypeError:
+        return TypeError(
+            f"value: the codec for {self._class_name}, of the package {self._package!r}, {what}"
         )
 
     def _check_form(self, form: Form | None) -> None:
