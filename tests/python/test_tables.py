@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import numpy as np
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
@@ -302,6 +303,29 @@ def test_an_extension_type_has_to_be_registered_on_both_sides(box: Box) -> None:
     with pytest.raises(airfreight.UnsupportedError, match=r"'tests.point'.*registered") as caught:
         box.pull(row)
     assert caught.value.task == "extract"
+
+
+def test_an_extension_type_that_only_the_reader_knows_is_an_error_there(box: Box) -> None:
+    # As Arrow keeps one that is not registered, and makes it of these where it is.
+    metadata = {"ARROW:extension:name": "tests.point", "ARROW:extension:metadata": ""}
+    field = pa.field("at", pa.binary(2), metadata=metadata)
+    table = pa.table([[b"xy", None]], schema=pa.schema([field]))
+    nested = pa.array([{"at": b"xy"}], pa.struct([field]))
+    frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(nested)})
+    rows: list[Any] = []
+    for value in (table, table.to_batches()[0], pa.table({"a": nested}), nested, frame):
+        rows.append(box.push(value, key=str(len(rows))))
+        assert_same(box.pull(rows[-1]), value)
+    pa.register_extension_type(Point())
+    try:
+        for row in rows:
+            with pytest.raises(
+                airfreight.UnsupportedError,
+                match=r"not registered in the process that pushed.*unregister.*'tests\.point'",
+            ):
+                box.pull(row)
+    finally:
+        pa.unregister_extension_type("tests.point")
 
 
 def test_a_dictionary_of_an_extension_type_is_refused(box: Box) -> None:

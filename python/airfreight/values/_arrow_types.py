@@ -9,9 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as is_
 
-from airfreight.errors import UnsupportedError
 from airfreight.values._objects import Refused
-from airfreight.values.arrow_ import names_in
+from airfreight.values.arrow_ import check_extensions, names_in
 
 #: Types that the first version of the format knew, by their names.
 _NAMED = {
@@ -79,12 +78,7 @@ def size(chunks: pa.Array | pa.ChunkedArray) -> int:
 def from_arrow(chunks: pa.ChunkedArray, spec: dict[str, Any]) -> pa.ChunkedArray:
     """The inverse of `to_arrow`, for all rows of a column."""
     kind = _unpack_type(spec["schema"]) if "schema" in spec else _named(spec["type"])
-    if (wanted := spec.get("extensions", [])) and wanted != list(names_in(kind)):
-        raise UnsupportedError(
-            f"a column has the Arrow extension type {', '.join(map(repr, wanted))}, which is not "
-            "registered in this process: import the package that registers it, or call "
-            "pyarrow.register_extension_type, before the value is pulled."
-        )
+    check_extensions("the value has a column", spec.get("extensions", []), list(names_in(kind)))
     if spec["kind"] == "arrow":
         return chunks if same_type(chunks.type, kind) else _retyped(chunks, kind)
     parts: list[pa.Array] = []

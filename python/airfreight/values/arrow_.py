@@ -299,22 +299,40 @@ def names_in(kind: pa.DataType) -> Iterator[str]:
         yield from names_in(kind.value_type)
 
 
+def check_extensions(what: str, wanted: Sequence[str], found: Sequence[str]) -> None:
+    """Raises UnsupportedError where a type has other extension types here than when it was pushed.
+
+    `wanted` and `found` are their names in the order of the fields.
+    """
+    if wanted == found:
+        return
+    missing = sorted(set(wanted) - set(found))
+    more = sorted(set(found) - set(wanted))
+    if more and not missing:
+        # Arrow makes it of a field's metadata, which was all that the writer knew of it.
+        raise UnsupportedError(
+            f"{what} whose metadata name the Arrow extension type {', '.join(map(repr, more))}, "
+            "which was not registered in the process that pushed, and is in this one, where it "
+            "would make another type of them: register it there too (with the same pyarrow, or "
+            f"the package that brings it), or call pyarrow.unregister_extension_type({more[0]!r}) "
+            "before the value is pulled."
+        )
+    raise UnsupportedError(
+        f"{what} of the Arrow extension type {', '.join(map(repr, missing or wanted))}, which is "
+        "not registered in this process: import the package that registers it, or call "
+        "pyarrow.register_extension_type, before the value is pulled."
+    )
+
+
 def _unmarked(schema: pa.Schema) -> pa.Schema:
     """The inverse of `_marked`; UnsupportedError when this process lacks an extension type."""
     metadata = dict(schema.metadata or {})
     raw = metadata.pop(_EXTENSIONS_KEY, None)
     chunks = metadata.pop(_CHUNKS_KEY, None)
+    check_extensions("the value has columns", json.loads(raw or "[]"), extension_names(schema))
     if raw is None and chunks is None:
         return schema
     empty = metadata.pop(_EMPTY_KEY, None) is not None
-    wanted, found = json.loads(raw or "[]"), extension_names(schema)
-    if wanted != found:
-        missing = sorted(set(wanted) - set(found)) or wanted
-        raise UnsupportedError(
-            f"the value has columns of the Arrow extension type {', '.join(map(repr, missing))}, "
-            "which is not registered in this process: import the package that registers it, or "
-            "call pyarrow.register_extension_type, before the value is pulled."
-        )
     # (`with_metadata(None)` gives one that is there and empty.)
     return schema.with_metadata(metadata) if metadata or empty else pa.schema(list(schema))
 
