@@ -46,6 +46,15 @@ def backend_in_use() -> type[Any]:
     return object
 
 
+def is_reference(value: Any) -> bool:
+    """Whether a value stands for another task's, which is not there before that has run."""
+    # Where it lies depends on the release. `.map`, `.zip` and arguments of mapped groups are some.
+    return any(
+        base.__name__ == "ResolveMixin" and base.__module__.startswith("airflow.")
+        for base in type(value).__mro__
+    )
+
+
 def configuration() -> Any:
     """Airflow's configuration object, or None where Airflow has none yet."""
     for name in _CONFIGURATION_MODULES:

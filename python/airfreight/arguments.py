@@ -102,7 +102,7 @@ def bound(task: Any, operator: Any, mapped: dict[str, Any] | None) -> None:
     for name in _FIELDS:
         before = getattr(task, name, None) if mapped is None else mapped.get(name)
         # Airflow 3.0 would take what `serialize` returns for all of a field as it is, unmasked.
-        if _is_reference(before):
+        if _airflow.is_reference(before):
             continue
         after = _replaced(before, (name,))
         if after is before or (mapped is not None and not _is_serialized(after)):
@@ -165,15 +165,7 @@ def _replaced(value: Any, place: tuple[Any, ...]) -> Any:
             items = [_replaced(one, (*place, at)) for at, one in enumerate(value)]
             same = all(new is old for new, old in zip(items, value, strict=True))
             return value if same else kind(items)
-    return _bind(value, place) if _is_reference(value) else value
-
-
-def _is_reference(value: Any) -> bool:
-    # Where it lies depends on the release. `.map`, `.zip` and arguments of mapped groups are some.
-    return any(
-        base.__name__ == "ResolveMixin" and base.__module__.startswith("airflow.")
-        for base in type(value).__mro__
-    )
+    return _bind(value, place) if _airflow.is_reference(value) else value
 
 
 def _bind(reference: Any, place: tuple[Any, ...]) -> Any:

@@ -18,6 +18,8 @@ import sys
 from collections.abc import ItemsView, Iterator, Mapping, Sequence, ValuesView
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from airfreight import _airflow
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -250,6 +252,11 @@ def mappable(items: Any) -> Any:
         return items.over(mappable(items.value))
     if kind in (list, tuple):
         return MappableList(Local(list(items)))
+    if _airflow.is_reference(items):
+        raise TypeError(
+            f"airfreight.mappable was given what stands for the result of a task, {items!r:.80}: "
+            "call it inside of that task, return airfreight.mappable(items)"
+        )
     if kind is not dict:
         raise TypeError(
             f"airfreight.mappable takes a list, a tuple or a dict, not {kind.__name__}: pass "

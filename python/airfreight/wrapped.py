@@ -16,6 +16,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from airfreight import _airflow
 from airfreight._imports import loading
 from airfreight.errors import InvalidError
 
@@ -151,9 +152,15 @@ def options(
     names the option and the rule.
 
     Raises:
-        TypeError: an option is not known, or of a wrong type.
+        TypeError: an option is not known, or of a wrong type; or the value is another task's.
         InvalidError: an option has a wrong value.
     """
+    if _airflow.is_reference(value):
+        # Inside the wrapper Airflow would not see it: no value, and no order of the two tasks.
+        raise TypeError(
+            f"{_NAME} was given what stands for the result of a task, {value!r:.80}: give the "
+            f"options inside of that task, return {_NAME}(value, …)"
+        )
     asked = {
         "format": format,
         "compression": compression,

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
 try:
     from airflow.sdk.definitions.mappedoperator import is_mappable_value
+    from airflow.sdk.definitions.xcom_arg import PlainXComArg
 except ImportError:
     from airflow.models.taskinstance import (
         _is_mappable_value as is_mappable_value,
     )
+    from airflow.models.xcom_arg import PlainXComArg
 
 RULES = """\
 [stores.eu]
@@ -136,6 +138,15 @@ def test_the_outputs_of_a_mapping_have_its_options(bare: Any) -> None:
     assert list(wrapper.values()) == list(bare.values())
     assert wrapper["a"] == 1
     assert wrapper.get("none", 5) == 5
+
+
+@pytest.mark.parametrize("make", [airfreight.options, airfreight.mappable], ids=["o", "m"])
+@pytest.mark.parametrize("mapped", [False, True])
+def test_what_stands_for_the_result_of_a_task_is_refused(make: Any, mapped: bool) -> None:
+    # In a wrapper Airflow would not find it: the task would get it as it is, and not wait for it.
+    result: Any = PlainXComArg(SimpleNamespace(task_id="produce"), "return_value")
+    with pytest.raises(TypeError, match=r"stands for the result of a task, .*inside of that task"):
+        make(result.map(str) if mapped else result)
 
 
 def test_none_stays_none_which_airflow_does_not_push() -> None:
