@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import sys
+from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,6 +14,7 @@ from tests.python.conftest import Box, airflow_2, airflow_3, default, stored
 
 import airfreight
 from airfreight import exchange, runtime
+from airfreight.values import document
 
 PLAIN: list[Any] = [
     None,
@@ -410,6 +412,23 @@ def test_every_row_passes_the_validation_of_airflow_3(box: Box) -> None:
             mapped_length=None,
         )
         assert box.pull(stored(message.value)) == value
+
+
+@pytest.mark.parametrize("threshold", [None, 0], ids=["row", "object"])
+@pytest.mark.parametrize("error", [IndexError, KeyError, AttributeError, RecursionError])
+def test_what_a_class_says_of_its_own_state_is_no_end_of_a_list(
+    box: Box, monkeypatch: pytest.MonkeyPatch, threshold: int | None, error: type[Exception]
+) -> None:
+    """Airflow goes through the values of a mapped task until there is an IndexError."""
+
+    def broken(_content: Any) -> None:
+        raise error(3)
+
+    box.set(threshold=threshold)
+    row = box.push([Fraction(1, 3), "x"])
+    monkeypatch.setitem(document._DECODERS, "~fraction", broken)
+    with pytest.raises(airfreight.CorruptError, match=r"\b3\b"):
+        box.pull(stored(row))
 
 
 @airflow_2

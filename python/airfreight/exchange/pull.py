@@ -153,10 +153,13 @@ def _unpack_inline(fields: dict[str, Any], asked: Address | None) -> Any:
         raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
     try:
         return document.from_json(fields["value"], serde.unleaf)
-    except Error:
+    except (Error, ImportError, MemoryError):
         raise
-    except ValueError as error:
-        raise CorruptError(f"the row holds a damaged document: {error}") from error
+    except Exception as error:
+        # Whatever a class says of what it is made of: where Airflow goes through the values of a
+        # mapped task, an IndexError would be the end of them.
+        said = error if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise CorruptError(f"the row holds a damaged document: {said}") from error
 
 
 def follow(
