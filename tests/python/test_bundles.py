@@ -9,6 +9,7 @@ import os
 import random
 import shutil
 import subprocess
+import tracemalloc
 import zipfile
 from collections import OrderedDict, defaultdict
 from pathlib import Path
@@ -25,7 +26,16 @@ from tests.python.conftest import MANY, Box, harm, stored
 
 import airfreight
 from airfreight import exchange, runtime
-from airfreight.values import DEFAULTS, _leaves, _names, _parquet, _zip, bundle, new_sink
+from airfreight.values import (
+    DEFAULTS,
+    _dtypes,
+    _leaves,
+    _names,
+    _parquet,
+    _zip,
+    bundle,
+    new_sink,
+)
 
 try:
     from airflow.sdk import Asset
@@ -982,6 +992,37 @@ def test_a_leaf_of_several_chunks_is_checked_by_chunk(
     with pytest.raises(airfreight.InvalidError, match="whole value only"):
         airfreight.get(row, "x")
     assert_same(airfreight.get(row), value)
+
+
+@pytest.mark.parametrize("rows", [1, 2000], ids=["row", "object"])
+def test_what_the_library_here_can_not_read_is_unsupported_inside_of_a_value_too(
+    box: Box, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    texts = np.array(["a text of numpy 2"] * rows, dtype=np.dtypes.StringDType())
+    values: list[Any] = [[texts, "x"], (texts,), airfreight.mappable([texts])]
+    values.append(pd.DataFrame({"a": [texts, "x"]}))
+    pushed = [box.push(value, key=str(number)) for number, value in enumerate(values)]
+    monkeypatch.setattr(_dtypes, "_STRINGS", None)  # As of numpy 1.
+    for row in pushed:
+        with pytest.raises(airfreight.UnsupportedError, match=r"as numpy\.ndarray .* by numpy "):
+            list(box.pull(row))
+
+
+def test_a_member_that_is_kept_apart_goes_as_it_is_written() -> None:
+    held = []
+
+    class Sink:
+        def write(self, data: Any) -> None:
+            held.append(tracemalloc.get_traced_memory()[0])
+
+    archive = _zip.Archive(Sink())
+    member = archive.open("a.bin", apart=True)
+    tracemalloc.start()
+    for _ in range(8):
+        member.write(bytes(1 << 20))
+    archive.close(member, "a.bin")
+    tracemalloc.stop()
+    assert held[-1] < held[0] / 4
 
 
 # What is moved.

@@ -7,6 +7,7 @@ import copy
 import itertools
 import json
 import pickle
+import weakref
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from tests.oracle import assert_same
 from tests.python.conftest import MANY, Box, harm, stored
 
 import airfreight
-from airfreight import exchange
+from airfreight import exchange, parts
 from airfreight.mapped import MappableDict, MappableList
 from airfreight.values import DEFAULTS, new_sink
 from airfreight.values import mappable as codec
@@ -328,6 +329,32 @@ def test_elements_of_a_newer_type_are_said_to_be(box: Box, kind: str) -> None:
     entries = box.pull(row)._elements._index.entries
     with pytest.raises(airfreight.NewerFormatError):
         codec.Index([*entries, entries[0]], {"~mappable": ["list", [[kind, 2]]]})
+
+
+def test_the_bytes_of_elements_go_as_their_values_are_there(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = box.through(airfreight.mappable([{"n": n, "text": "x" * 20_000} for n in range(5)]))
+    read, make = parts._Reader.read, codec.Index.make
+    alive: list[Any] = []
+    counts = []
+
+    class Buffer(bytearray):
+        pass
+
+    def reading(reader: Any, ranges: Any) -> list[memoryview]:
+        buffers = [Buffer(view) for view in read(reader, ranges)]
+        alive.extend(map(weakref.ref, buffers))
+        return [memoryview(buffer) for buffer in buffers]
+
+    def making(index: Any, *arguments: Any) -> Any:
+        counts.append(sum(one() is not None for one in alive))
+        return make(index, *arguments)
+
+    monkeypatch.setattr(parts._Reader, "read", reading)
+    monkeypatch.setattr(codec.Index, "make", making)
+    assert [one["n"] for one in found[:]] == [0, 1, 2, 3, 4]
+    assert counts == [5, 4, 3, 2, 1]
 
 
 # What is moved.

@@ -295,8 +295,9 @@ class Archive:
         if self._apart is not None:
             kept, self._apart = self._apart, None
             self._begin(name)
-            for piece in kept:
-                self._write(piece)
+            kept.reverse()
+            while kept:  # Each goes as soon as it is written.
+                self._write(kept.pop())
         entry = self._end(member, name, streamed=True)
         self._write(_descriptor(entry))
         return entry

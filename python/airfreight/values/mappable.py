@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import Counter
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -268,14 +269,20 @@ class Index:
         reader.set_checks([run for entry in entries.values() for run in entry.runs()])
         files = [position for position in wanted if self.kinds[position] == FILE_TYPE]
         landed = {position: land(pieces_of(reader, entries.pop(position))) for position in files}
-        views = reader.read([(entry.start, entry.size) for entry in entries.values()])
-        found = dict(zip(entries, views, strict=True))
-        return [
-            landed[position]
-            if position in landed
-            else self.make(position, found.get(position, memoryview(bytearray())), unleaf)
-            for position in positions
-        ]
+        ranges = [(entry.start, entry.size) for entry in entries.values()]
+        found = dict(zip(entries, reader.read(ranges), strict=True))
+        nothing = memoryview(bytearray())
+        uses = Counter(positions)
+        made = []
+        for position in positions:
+            if position in landed:
+                made.append(landed[position])
+                continue
+            uses[position] -= 1
+            # The bytes go as soon as their value is there.
+            data = found.get(position, nothing) if uses[position] else found.pop(position, nothing)
+            made.append(self.make(position, data, unleaf))
+        return made
 
     def make(self, position: int, data: memoryview, unleaf: LeafReader | None) -> Any:
         """The element of a member's data."""
@@ -299,10 +306,17 @@ class _InMemory:
     def fetch(self, positions: Sequence[int]) -> list[Any]:
         views = self._source.fetch([self._index.entries[position] for position in positions])
         return [
-            # An element is the puller's own, and so is its memory.
-            self._index.make(position, memoryview(bytearray(view)), self._unleaf)
+            self._index.make(position, _own(view), self._unleaf)
             for position, view in zip(positions, views, strict=True)
         ]
+
+
+def _own(view: memoryview) -> memoryview:
+    """The same bytes in memory of their own: an element is the puller's, and so is its memory."""
+    whole = view.obj
+    if type(whole) is bytearray and len(whole) == len(view):
+        return view  # It was copied already.
+    return memoryview(bytearray(view))
 
 
 def _parse(content: Any) -> tuple[str, list[tuple[str, int]], list[str] | None]:
