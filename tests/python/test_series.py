@@ -15,6 +15,7 @@ from tests.python.frame_cases import DAYS, KEPT, made, objects
 
 import airfreight
 from airfreight import values
+from airfreight.values._freqs import same_freq
 
 
 @pytest.mark.parametrize("name", KEPT)
@@ -42,6 +43,39 @@ def test_the_columns_and_indexes_of_frames_come_back_by_themselves(box: Box, nam
 def test_the_name_of_a_series_comes_back(box: Box, label: Any) -> None:
     series = pd.Series([1, 2], name=label)
     assert_same(box.through(series), series)
+
+
+@pytest.mark.parametrize(
+    "freq",
+    [
+        pd.offsets.Week(),  # Which has no name as that of a period.
+        pd.offsets.MonthEnd(normalize=True),
+        pd.offsets.QuarterEnd(startingMonth=2, normalize=True),
+        pd.offsets.Week(2, weekday=3),
+        pd.offsets.YearEnd(month=5),
+    ],
+    ids=repr,
+)
+def test_periods_keep_what_the_name_of_their_frequency_does_not_tell(box: Box, freq: Any) -> None:
+    period = pd.Period("2026-01-01", freq=freq)
+    series = pd.Series([period, pd.NaT], dtype=pd.PeriodDtype(freq))
+    for number, value in enumerate((period, [period], series, pd.PeriodIndex(series))):
+        back = box.through(value, key=str(number))
+        one = back if number == 0 else back[0]
+        assert type(one) is pd.Period
+        assert one == period
+        assert same_freq(one.freq, freq)
+
+
+def test_a_frequency_that_pandas_here_does_not_have_is_unsupported(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    period = pd.Period("2026-01-01", freq=pd.offsets.MonthEnd(normalize=True))
+    rows = [box.push([period]), box.push(pd.PeriodIndex([period]), key="index")]
+    monkeypatch.delattr(pd.offsets, "MonthEnd")
+    for row in rows:
+        with pytest.raises(airfreight.UnsupportedError, match="frequency MonthEnd, which pandas"):
+            box.pull(stored(row))
 
 
 def test_attrs_and_flags_of_a_series_come_back_and_stay_as_they_were(box: Box) -> None:

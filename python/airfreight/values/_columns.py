@@ -178,7 +178,7 @@ def make_column(
         )
     if isinstance(dtype, pd.PeriodDtype):
         spec["kind"] = "period"
-        if not same_freq(pd.api.types.pandas_dtype(str(dtype)).freq, dtype.freq):
+        if not _is_told(dtype):
             spec["freq"] = pack_freq(dtype.freq, options)
         return Column(spec, pa.int64(), series.array.asi8, 8)
     if isinstance(dtype, pd.IntervalDtype):
@@ -206,6 +206,15 @@ def make_column(
     raise Refused(
         f"its dtype {dtype} is not supported; convert it with .astype(…) before it is pushed"
     )
+
+
+def _is_told(dtype: pd.PeriodDtype) -> bool:
+    """Whether the name of a dtype tells its frequency in full."""
+    try:
+        named: Any = pd.api.types.pandas_dtype(str(dtype))
+    except TypeError:  # Weeks that end on no day in particular have none.
+        return False
+    return same_freq(named.freq, dtype.freq)
 
 
 def to_arrow(column: Column, start: int, stop: int) -> pa.Array:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from airfreight.errors import UnsupportedError
 from airfreight.values import document
 from airfreight.values._freq_names import of_offset
 from airfreight.values._objects import Refused
@@ -46,7 +47,7 @@ def pack_freq(freq: Any, options: Options | None) -> Any:
             "kwds": document.Encoder(options=options).encode(kwds),
         }
         same = same_freq(unpack_freq(packed), freq)
-    except (document.Unsupported, AssertionError, AttributeError, TypeError, ValueError):
+    except (document.Unsupported, UnsupportedError, TypeError, ValueError):
         same = False
         packed = {}
     if not same:
@@ -61,9 +62,18 @@ def unpack_freq(packed: Any) -> Any:
     """The inverse."""
     if isinstance(packed, str):
         return of_offset(pd.tseries.frequencies.to_offset, packed)
-    made = getattr(pd.offsets, packed["offset"])
-    assert issubclass(made, pd.offsets.BaseOffset), made
-    return made(n=packed["n"], normalize=packed["normalize"], **document.from_json(packed["kwds"]))
+    kwds = document.from_json(packed["kwds"])
+    return offset(packed["offset"], packed["n"], packed["normalize"], kwds)
+
+
+def offset(name: str, n: int, normalize: bool, kwds: dict[str, Any]) -> Any:
+    """An offset of pandas by the name of its class."""
+    made = getattr(pd.offsets, name, None)
+    if not (isinstance(made, type) and issubclass(made, pd.offsets.BaseOffset)):
+        raise UnsupportedError(
+            f"the value has the frequency {name}, which pandas {pd.__version__} here does not have."
+        )
+    return made(n=n, normalize=normalize, **kwds)
 
 
 def same_freq(one: Any, other: Any) -> bool:

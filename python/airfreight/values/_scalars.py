@@ -90,7 +90,7 @@ def tag_pandas(value: Any) -> Tag | None:
     encoders: dict[type, Callable[[Any], Tag]] = {
         pd.Timestamp: _timestamp,
         pd.Timedelta: _timedelta,
-        pd.Period: lambda period: ("~pandas.Period", [int(period.ordinal), period.freqstr], RAW),
+        pd.Period: _period,
         pd.Interval: lambda interval: (
             "~pandas.Interval",
             [interval.left, interval.right, interval.closed],
@@ -142,11 +142,45 @@ def _unit(text: Any) -> Any:
     return text
 
 
+def _period(value: Any) -> Tag:
+    with loading:
+        import pandas as pd
+
+        from airfreight.values import _freqs
+        from airfreight.values._objects import Refused
+
+    # (A week that ends on no day in particular has no name.)
+    name, freq = value.freqstr, value.freq
+    if type(name) is str and _freqs.same_freq(of_period(pd.PeriodDtype, name).freq, freq):
+        return "~pandas.Period", [int(value.ordinal), name], RAW
+    packed: Any = None
+    try:
+        packed = _freqs.pack_freq(freq, None)
+        back = _freqs.unpack_freq(packed)
+        kept = type(packed) is dict and _freqs.same_freq(
+            pd.Period(ordinal=value.ordinal, freq=back).freq, freq
+        )
+    except (Refused, TypeError, ValueError):
+        kept = False
+    if not kept:
+        raise Unsupported(type(value), f"its frequency {freq!r} is not kept exactly")
+    return "~pandas.Period", [int(value.ordinal), packed], RAW
+
+
 def _unperiod(content: Any) -> Any:
     with loading:
         import pandas as pd
 
-    ordinal, frequency = items(content, int, str)
+    ordinal, frequency = typed(content, list)
+    typed(ordinal, int)
+    if type(frequency) is dict:
+        with loading:
+            from airfreight.values import _freqs
+
+        parts = [frequency[name] for name in ("offset", "n", "normalize", "kwds")]
+        freq = _freqs.offset(*parts)
+        return pd.Period(ordinal=ordinal, freq=freq)
+    typed(frequency, str)
     return of_period(lambda name: pd.Period(ordinal=ordinal, freq=name), frequency)
 
 
