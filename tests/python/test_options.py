@@ -301,8 +301,10 @@ def test_options_of_options_in_a_list_are_refused(push: Callable[..., Any]) -> N
 def test_options_inside_a_value_are_refused_where_nothing_is_written(
     push: Callable[..., Any],
 ) -> None:
-    with pytest.raises(TypeError, match=r"value\['a'\]: airfreight\.options"):
-        push({"a": airfreight.options([1], format="arrow")}, threshold="-1")
+    value = {"a": airfreight.options([1], format="arrow")}
+    for one in (value, airfreight.mappable(value)):
+        with pytest.raises(TypeError, match=r"value\['a'\]: airfreight\.options"):
+            push(one, threshold="-1")
 
 
 def test_what_is_asked_of_a_defaultdict_is_not_put_into_it() -> None:

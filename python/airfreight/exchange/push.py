@@ -213,7 +213,7 @@ def _pack_by_default(value: Any, address: Address) -> Any:
     except Exception:
         # The default backend has no word for options inside a value. Ours have, and the place.
         if "airfreight.wrapped" in sys.modules:
-            _taken_apart(value)
+            _taken_apart(_as_plain(value))
         raise
     return _keep(row, value, None, address)
 
