@@ -314,18 +314,24 @@ def test_members_of_cells_of_tables_are_masked(box: Box) -> None:
         assert "seen" not in json.dumps(fields)
 
 
+def test_the_title_of_a_field_is_a_name_of_it(box: Box) -> None:
+    value = np.array([("seen", 1)], dtype=[(("password", "n"), "U9"), ("m", "i4")])
+    assert told(box, value, preview_rows=1)["preview"] == [["***", "1"]]
+
+
 def test_members_of_maps_are_masked_by_all_of_their_keys_whatever_these_are(box: Box) -> None:
     for key, kind in (
         ("x" * 300 + "token", pa.string()),
         (17, pa.int64()),
         (b"token", pa.binary()),
+        ({"k": "hush"}, pa.struct({"k": pa.string()})),
     ):
         array = pa.array([[(key, "seen")]], pa.map_(kind, pa.string()))
         for value in (
             pa.table({"a": array}),
             pd.DataFrame({"a": pd.array([[(key, "seen")]], pd.ArrowDtype(array.type))}),
         ):
-            fields = told(box, value, preview_rows=1, redact="17")
+            fields = told(box, value, preview_rows=1, redact="17, h*sh")
             assert "seen" not in json.dumps(fields)
             assert fields["preview"][0][0].startswith("[(")
 

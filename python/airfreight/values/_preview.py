@@ -120,8 +120,8 @@ def _folded(text: str) -> str:
 
 def _names_of(label: Any) -> Iterator[str]:
     """What a label of a column or a dict is called."""
-    if isinstance(label, (tuple, frozenset)):  # The first of a MultiIndex.
-        for one in label:
+    if isinstance(label, (dict, frozenset, tuple)):  # A struct, as key of a map; of a MultiIndex.
+        for one in label.values() if isinstance(label, dict) else label:
             yield from _names_of(one)
     elif isinstance(label, enum.Enum):
         yield label.name
@@ -139,7 +139,9 @@ def _cells(value: Any, labels: Sequence[Any], count: int, hides: Hides) -> list[
     take = _OF_LIST if type(value) is list else _TAKERS.get(package)
     if take is None:
         return []
-    hidden = [hides(name) for name in labels]
+    hidden = [
+        hides(name) for name in (_with_titles(value, labels) if package == "numpy" else labels)
+    ]
     rows, used = [], 0
     for row in itertools.islice(take(value, labels, count), count):
         # A two-dimensional array has cells without labels of their own.
@@ -150,6 +152,12 @@ def _cells(value: Any, labels: Sequence[Any], count: int, hides: Hides) -> list[
         if used > _ROOM:
             break
     return rows
+
+
+def _with_titles(value: Any, labels: Sequence[Any]) -> list[Any]:
+    """Labels with the other names that fields of numpy's structures may have."""
+    fields = value.dtype.fields or {}
+    return [(name, *fields[name][2:]) if name in fields else name for name in labels]
 
 
 # --- Rows -----------------------------------------------------------------------------------------
