@@ -305,6 +305,56 @@ def test_an_extension_type_has_to_be_registered_on_both_sides(box: Box) -> None:
     assert caught.value.task == "extract"
 
 
+@pytest.mark.skipif(not hasattr(pl, "Float16"), reason="this polars has no Float16")
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize("name", ["Float16", "Categories"])
+def test_what_earlier_polars_reads_as_another_dtype_is_an_error_there(
+    box: Box, monkeypatch: pytest.MonkeyPatch, form: str, name: str
+) -> None:
+    box.set(format=form)
+    categories: Any = pl.Categories("mine") if name == "Categories" else None
+    dtype = pl.Float16 if name == "Float16" else pl.Categorical(categories)
+    series = pl.Series("a", [1.5] if name == "Float16" else ["x"]).cast(dtype)
+    values_ = [series, series.to_frame(), pl.DataFrame({"a": [series.to_list()]})]
+    values_[2] = values_[2].cast(pl.List(dtype))
+    rows = [box.push(value, key=str(number)) for number, value in enumerate(values_)]
+    for row, value in zip(rows, values_, strict=True):
+        assert_same(box.pull(row), value)
+    monkeypatch.delattr(pl, name)
+    for row in rows:
+        with pytest.raises(airfreight.UnsupportedError, match=f"polars' {name}, which polars"):
+            box.pull(row)
+
+
+def test_views_are_an_error_where_pyarrow_has_none(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = pa.array([["x"]], pa.list_(pa.string_view()))
+    other = pa.table({"a": [{"string_view": 1}]})
+    rows = [box.push(pa.table({"a": views})), box.push(other, key="other")]
+    monkeypatch.delattr(pa, "string_view")
+    with pytest.raises(airfreight.UnsupportedError, match="type string_view, which pyarrow"):
+        box.pull(rows[0])
+    assert_same(box.pull(rows[1]), other)
+
+
+class PanicException(BaseException):
+    """As polars' own, which is no Exception."""
+
+
+def test_a_panic_of_polars_is_an_error(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    def panic(*_: Any, **__: Any) -> None:
+        raise PanicException("no such dtype")
+
+    row = box.push(pl.Series("a", [1]))
+    monkeypatch.setattr(pl, "read_parquet", panic)
+    with pytest.raises(airfreight.UnsupportedError, match="polars panics: no such dtype"):
+        box.pull(row)
+    monkeypatch.setattr(pl, "read_ipc", panic)
+    with pytest.raises(TypeError, match="column 'a' of dtype Int64 is not kept"):
+        box.push(pl.Series("a", [1]))
+
+
 def test_an_extension_type_that_only_the_reader_knows_is_an_error_there(box: Box) -> None:
     # As Arrow keeps one that is not registered, and makes it of these where it is.
     metadata = {"ARROW:extension:name": "tests.point", "ARROW:extension:metadata": ""}

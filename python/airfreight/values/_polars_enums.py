@@ -1,4 +1,7 @@
-"""Whether polars has read the categories of an Enum, which releases of it write differently.
+"""Whether polars has read the dtypes of a file as they were written.
+
+Releases tell the categories of an Enum differently, and earlier ones take a Float16 for a Float32,
+and a Categorical of Categories with a name for one without.
 
 polars tells an Enum in the metadata of a field of the Arrow schema, and has changed how: 1.9 by
 `POLARS.CATEGORICAL_TYPE`, 1.20 by `_PL_ENUM_VALUES`, 1.33 by `_PL_ENUM_VALUES2`, as their files
@@ -18,6 +21,10 @@ from airfreight.errors import UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+#: Before each name of what a reader's polars has to have, in a Parquet file's own metadata.
+NEEDS = "airfreight.polars."
+_NEW = ("Categories", "Float16")
 
 _MARKERS = (b"_PL_ENUM_VALUES", b"POLARS.CATEGORICAL_TYPE")
 _PARQUET_MAGIC = b"PAR1"
@@ -41,6 +48,16 @@ def check(
     Raises:
         UnsupportedError: one was read as another dtype.
     """
+    lacking = [name for name in _NEW if name not in vars(pl)]
+    if lacking and bytes(data[:4]) == _PARQUET_MAGIC:
+        raw = _footer(data, _PARQUET_END)
+        for name in lacking:
+            if f"{NEEDS}{name}".encode() in raw:
+                raise UnsupportedError(
+                    f"the value has a column of polars' {name}, which polars {pl.__version__} here "
+                    "does not have: another release of polars wrote it. Install that one here as "
+                    "well, or cast the column before it is pushed."
+                )
     if not _has_categories(frame):
         return frame
     wanted = max(sum(map(footer.count, _MARKERS)) for footer in _footers(data))
@@ -61,13 +78,17 @@ def _has_categories(frame: pl.DataFrame) -> bool:
 def _footers(data: memoryview) -> list[bytes]:
     """What the Arrow schema of a file may be, with some bytes around it."""
     end: Any = _PARQUET_END if bytes(data[:4]) == _PARQUET_MAGIC else _IPC_END
-    (size, _) = end.unpack_from(data, len(data) - end.size)
-    footer = bytes(data[-end.size - size : -end.size])
+    footer = _footer(data, end)
     if end is _IPC_END:
         return [footer]
     # The bytes before it, its length among them, may look as if they were a part of it.
     texts = _SCHEMA.findall(footer)
     return [b"".join(_decoded(text[skipped:]) for text in texts) for skipped in range(4)]
+
+
+def _footer(data: memoryview, end: struct.Struct) -> bytes:
+    (size, _) = end.unpack_from(data, len(data) - end.size)
+    return bytes(data[-end.size - size : -end.size])
 
 
 def _decoded(text: bytes) -> bytes:

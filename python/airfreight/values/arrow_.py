@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import weakref
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,9 @@ _EMPTY_KEY = b"airfreight.empty"
 _COMPRESSIONS = {"snappy": "lz4", "lz4": "lz4", "zstd": "zstd", "none": None}
 #: Readers that were pushed, by id: a second push would find nothing left, and say nothing of it.
 _read_already: weakref.WeakValueDictionary[int, Any] = weakref.WeakValueDictionary()
+
+#: Types in the name of one. (What a colon follows is the name of a field.)
+_VIEWS = re.compile(r"\b(?:string|binary|list|large_list)_view\b(?!:)")
 
 
 class ArrowCodec:
@@ -329,6 +333,15 @@ def _unmarked(schema: pa.Schema) -> pa.Schema:
     metadata = dict(schema.metadata or {})
     raw = metadata.pop(_EXTENSIONS_KEY, None)
     chunks = metadata.pop(_CHUNKS_KEY, None)
+    if not hasattr(pa, "string_view"):
+        # Before 16 pyarrow reads them, and has no class for their arrays: any look at one fails.
+        for field in schema:
+            if found := _VIEWS.search(str(field.type)):
+                raise UnsupportedError(
+                    f"the value has a column of Arrow's type {found[0]}, which pyarrow "
+                    f"{pa.__version__} here does not have: install 16 or later, or cast the column "
+                    "before it is pushed."
+                )
     check_extensions("the value has columns", json.loads(raw or "[]"), extension_names(schema))
     if raw is None and chunks is None:
         return schema

@@ -198,6 +198,18 @@ def _is_parquet(data: memoryview) -> bool:
     return data[: len(_PARQUET_MAGIC)] == _PARQUET_MAGIC
 
 
+@contextlib.contextmanager
+def _no_panics() -> Iterator[None]:
+    """Makes an error of what polars raises of a dtype that it did not expect: no Exception."""
+    try:
+        yield
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise pl.exceptions.ComputeError(f"polars panics: {error}") from error
+
+
+@_no_panics()
 def _read(data: memoryview, columns: list[str] | None = None) -> pl.DataFrame:
     source = io.BytesIO(data)
     if columns == []:
@@ -246,6 +258,8 @@ def _keeps(frame: pl.DataFrame, form: Form) -> bool:
         for inner in _dtypes(dtype)
     ):
         return False  # "Cannot read zero sized arrays from IPC", once it has rows.
+    if form is ARROW and any(_needs(frame)):
+        return False  # It has no place to say so.
     sink = values.new_sink()
     try:
         _write(frame.clear(), form, sink, DEFAULTS)
@@ -253,6 +267,17 @@ def _keeps(frame: pl.DataFrame, form: Form) -> bool:
     except (pl.exceptions.PolarsError, TypeError, OSError):
         return False
     return back == frame.schema and repr(back) == repr(frame.schema)
+
+
+def _needs(frame: pl.DataFrame) -> set[str]:
+    """What a release of polars has to have to read the dtypes of a frame as they are."""
+    inside = [one for dtype in frame.schema.values() for one in _dtypes(dtype)]
+    found = {"Float16" for one in inside if one == getattr(pl, "Float16", None)}
+    for one in inside:
+        categories = getattr(one, "categories", None) if isinstance(one, pl.Categorical) else None
+        if categories is not None and not categories.is_global():
+            found.add("Categories")
+    return found
 
 
 def _dtypes(dtype: Any) -> Iterator[Any]:
@@ -265,12 +290,15 @@ def _dtypes(dtype: Any) -> Iterator[Any]:
         yield from _dtypes(dtype.inner)
 
 
+@_no_panics()
 def _write(frame: pl.DataFrame, form: Form, sink: Any, options: Options) -> None:
     target: Any = sink
     if form is PARQUET:
         kind: Any = "uncompressed" if options.compression == "none" else options.compression
+        needs = {f"{_polars_enums.NEEDS}{name}": "1" for name in _needs(frame)}
+        more: Any = {"metadata": needs} if needs else {}
         # No statistics: readers of an XCom take all of it.
-        frame.write_parquet(target, compression=kind, statistics=False)
+        frame.write_parquet(target, compression=kind, statistics=False, **more)
     else:
         packed: Any = _IPC[options.compression]
         frame.write_ipc(target, compression=packed)
