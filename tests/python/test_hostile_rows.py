@@ -11,7 +11,7 @@ import pytest
 import airfreight
 from airfreight import exchange
 from airfreight.admin import erase, repatriate, sign, sweep
-from airfreight.admin.database import Row
+from airfreight.admin.rows import Row
 from airfreight.admin.mentions import Mentions
 from airfreight.errors import InvalidError
 

@@ -12,7 +12,7 @@ from tests.python.conftest import RUN, Box, stored
 import airfreight
 from airfreight import exchange, reference, runtime
 from airfreight.admin import database, ownership, rekey
-from airfreight.admin.database import Row
+from airfreight.admin.rows import Row
 from airfreight.cli import main
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airfreight.admin import sweep, sweep_state
-from airfreight.admin.database import Row, Run
 from airfreight.admin.ownership import Ownership
+from airfreight.admin.rows import Row, Run
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

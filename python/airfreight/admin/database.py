@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +22,7 @@ from sqlalchemy.pool import NullPool
 
 from airfreight._imports import loading
 from airfreight.admin import ownership
+from airfreight.admin.rows import LIVE, MARK, Row, Run
 from airfreight.errors import ConfigError, InvalidError, UnavailableError
 
 if TYPE_CHECKING:
@@ -30,81 +30,14 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Connection, Engine
 
-#: Airflow's own tables: `xcom` up to 3.3; from 3.4 on the rows from before, and those of attempts.
-_LIVE = ("xcom", "xcom_v1", "xcom_v2")
 #: What `airflow db clean` moves rows to (airflow/utils/db_cleanup.py), with a time at the end.
-_ARCHIVES = tuple(f"_airflow_deleted__{name}__" for name in _LIVE)
+_ARCHIVES = tuple(f"_airflow_deleted__{name}__" for name in LIVE)
 #: What tells a row, in the order in which rows are read: the primary keys.
 _KEY = ("dag_run_id", "task_id", "map_index", "key")
 _KEY_OF_ATTEMPTS = ("id",)
-#: What each row that Airfreight wrote has in it, and each that holds one of its references.
-_MARK = "_airfreight"
 _MYSQL = ("mysql", "mariadb")
 #: Coordinates in one look-up.
 _AT_ONCE = 100
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of an XCom.
-
-    Attributes:
-        table: where it lies: `xcom`, or an archive of `airflow db clean`.
-        id: tells it from all others and where to go on after it; opaque.
-        dag, run, task, key: of the XCom. Empty for the archived row of an attempt (Airflow 3.4),
-            whose task instance is gone.
-        map_index: -1 where the task is not mapped.
-        raw: the column as it is: bytes on Airflow 2, the text of the JSON on Airflow 3; None where
-            it is NULL.
-        written: in UTC.
-        ti: the task instance, from Airflow 3.4 on; else None.
-    """
-
-    table: str
-    id: str
-    dag: str
-    run: str
-    task: str
-    map_index: int
-    key: str
-    raw: bytes | str | None
-    written: datetime
-    ti: str | None = None
-
-    @property
-    def value(self) -> Any:
-        """The bytes of Airflow 2; the decoded JSON of Airflow 3. None where there is neither."""
-        return json.loads(self.raw) if isinstance(self.raw, str) else self.raw
-
-    @property
-    def archived(self) -> bool:
-        """Whether `airflow db clean` has put it away: no task reads it any more."""
-        return self.table not in _LIVE
-
-
-@dataclass(frozen=True)
-class Run:
-    """A run of a DAG.
-
-    Attributes:
-        dag, run: its ids.
-        id: a number that grows with each run that is made; to go on after.
-        state: `queued`, `running`, `success` or `failed`.
-        made: when it was queued, or else began; None where Airflow does not say.
-        ended: None while it has not.
-    """
-
-    dag: str
-    run: str
-    id: int
-    state: str
-    made: datetime | None
-    ended: datetime | None
-
-    @property
-    def over(self) -> bool:
-        """Whether none of its tasks runs any more."""
-        return self.state in ("success", "failed")
 
 
 def connect(url: str | None = None) -> Database:
@@ -129,7 +62,7 @@ def connect(url: str | None = None) -> Database:
         raise ConfigError(
             "Airflow 3 keeps its tasks away from the metadata database. Run this where the "
             "scheduler or the API server runs, or give the database yourself: "
-            "--database postgresql://user@host/airflow (or `--via api`, where there is one)"
+            "--database postgresql://user@host/airflow (`airfreight sweep` also takes `--via api`)"
         )
     try:
         engine = sa.create_engine(url, poolclass=NullPool, future=True, connect_args=arguments)
@@ -166,7 +99,7 @@ class Database:
         self._held = held
         with self._connected() as connection:
             names = set(sa.inspect(connection).get_table_names())
-            if not names & set(_LIVE) or "dag_run" not in names:
+            if not names & set(LIVE) or "dag_run" not in names:
                 raise ConfigError(
                     f"the database {self.name} has no table of XComs: either it is not Airflow's, "
                     "or `airflow db migrate` has not run"
@@ -175,7 +108,7 @@ class Database:
             archived = sorted(name for name in names if name.startswith(_ARCHIVES))
             self._tables = {
                 name: _Table(sa.Table(name, made, autoload_with=connection, resolve_fks=False))
-                for name in (*(live for live in _LIVE if live in names), *archived)
+                for name in (*(live for live in LIVE if live in names), *archived)
             }
             self._runs = sa.Table("dag_run", made, autoload_with=connection, resolve_fks=False)
             if any(table.of_attempts for table in self._tables.values()):
@@ -195,7 +128,7 @@ class Database:
         with self._connected() as connection:
             names = set(sa.inspect(connection).get_table_names())
         archives = {name for name in names if name.startswith(_ARCHIVES)}
-        known = {name for name in self._tables if name not in _LIVE}
+        known = {name for name in self._tables if name not in LIVE}
         return self if archives == known else Database(self._engine, self._held)
 
     def identity(self) -> dict[str, str]:
@@ -271,7 +204,7 @@ class Database:
         for first in range(0, len(wanted), batch):
             some = wanted[first : first + batch]
             for name, table in self._tables.items():
-                if name not in _LIVE:
+                if name not in LIVE:
                     continue
                 whose = table.whose()
                 one_of = sa.or_(
@@ -511,14 +444,14 @@ class _Table:
         """The condition that the mark is in the value, for the database to look."""
         value: Any = self.table.c.value
         if self.binary:
-            mark = sa.literal(_MARK.encode(), sa.LargeBinary)
+            mark = sa.literal(MARK.encode(), sa.LargeBinary)
             if dialect == "postgresql":
                 return sa.func.position(mark.op("IN")(value)) > 0
             return sa.func.instr(value, mark) > 0
         text = sa.cast(value, sa.Text)
         if dialect == "postgresql":
-            return sa.func.strpos(text, _MARK) > 0
-        return sa.func.instr(text, _MARK) > 0
+            return sa.func.strpos(text, MARK) > 0
+        return sa.func.instr(text, MARK) > 0
 
     def holds(self, raw: bytes | str | None, dialect: str) -> Any:
         """The condition that the value is this one, byte for byte."""
@@ -564,7 +497,7 @@ def _place(identity: str) -> tuple[str, list[Any]]:
 
 def _rank(table: str) -> tuple[int, str]:
     """Where a table stands among all."""
-    return (_LIVE.index(table), "") if table in _LIVE else (len(_LIVE), table)
+    return (LIVE.index(table), "") if table in LIVE else (len(LIVE), table)
 
 
 def _run(found: Any) -> Run:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from airfreight._core import Administration
-    from airfreight.admin.database import Database, Row
+    from airfreight.admin.database import Database
+    from airfreight.admin.rows import Row
 
 #: Passes over a store: the removal of a version may make another one of what was current (Azure).
 _PASSES = 3

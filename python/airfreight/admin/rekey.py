@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from airfreight._core import Freight
-    from airfreight.admin.database import Database, Row
+    from airfreight.admin.database import Database
+    from airfreight.admin.rows import Row
 
 #: Problems that are told one by one; all are counted.
 _MOST_TOLD = 1000

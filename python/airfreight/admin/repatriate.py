@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from airfreight._core import Coordinate, Freight
-    from airfreight.admin.database import Database, Row
+    from airfreight.admin.database import Database
+    from airfreight.admin.rows import Row
 
 #: Rows that are in memory at a time: each may hold `inline_max_bytes`, and a third more.
 _BATCH = 20

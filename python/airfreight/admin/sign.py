@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from concurrent.futures import Executor
 
-    from airfreight.admin.database import Database, Row
+    from airfreight.admin.database import Database
+    from airfreight.admin.rows import Row
 
 #: Objects that are read at the same time; rows that are in memory.
 _AT_ONCE, _BATCH = 8, 200

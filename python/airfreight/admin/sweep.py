@@ -3,7 +3,8 @@
 Four steps, whose results lie in a folder, so that a sweep that was ended goes on where it was:
 
 1. list    all objects of each store, and its unfinished uploads;
-2. read    the rows and runs of Airflow's database, as they are at one moment after that;
+2. read    Airflow's rows and runs, as they are after that: in its database (`database`), or by
+           its API where there is no way to that (`api`);
 3. join    both in the order of keys: what is old enough and in no row is a candidate;
 4. remove  each candidate, after one more look at row, run and object.
 
@@ -32,14 +33,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from airfreight._core import Administration
-    from airfreight.admin.database import Database, Row, Run
     from airfreight.admin.ownership import Ownership
+    from airfreight.admin.rows import Row, Run, Source
 
 _STEPS = ("list", "read", "join", "remove", "done")
 #: Objects and uploads in one answer of a store.
 _PAGE = 1000
 #: Candidates that are removed after one more look at rows and runs: few, so that no time passes
-#: between the two, and the database can be asked for all rows that were written meanwhile.
+#: between the two, and Airflow can be asked for all rows that were written meanwhile.
 _AT_A_TIME = 64
 _SIDE_BY_SIDE = 16
 #: So many objects may go, whatever stays.
@@ -62,7 +63,7 @@ class Sweep:
 
     def __init__(
         self,
-        database: Database,
+        source: Source,
         stores: Administration,
         owners: Mapping[str, Ownership],
         rules: Rules,
@@ -77,7 +78,7 @@ class Sweep:
         """Begins, or goes on with what lies in `folder`.
 
         Args:
-            database: of the deployment.
+            source: of the deployment's rows and runs.
             stores: to be swept, all of `owners`.
             owners: by store: what is ours there.
             rules: what may go.
@@ -88,7 +89,7 @@ class Sweep:
             progress: is told the step, how many are done, and of how many (0: not known).
             clock: seconds since 1970.
         """
-        self._database = database
+        self._source = source
         self._stores = stores
         self._owners = owners
         self._rules = rules
@@ -103,7 +104,7 @@ class Sweep:
         asked = {
             **json.loads(json.dumps(asdict(rules))),
             "remove": remove,
-            "database": database.name,
+            "database": source.name,
             "aliases": [list(pair) for pair in self._aliases],
         }
         now = State(asked, roots, clock())
@@ -123,8 +124,8 @@ class Sweep:
             self.state.found.setdefault(name, Found())
         self._new: set[bytes] = set()
         self._newly: Mentions | None = None
-        self._last: dict[str, int] | None = None
-        self._last_run: tuple[tuple[str, str] | None, Run | None] = (None, None)
+        self._last: dict[str, frozenset[str]] | None = None
+        self._known_runs: dict[tuple[str, str], Run | None] = {}
 
     def run(self) -> State:
         """Does all steps that are left."""
@@ -239,7 +240,7 @@ class Sweep:
             lines.clear()
         self.state.rows = self.state.runs = 0
         self.state.expired_rows *= self._remove
-        with self._database.snapshot() as still:
+        with self._source.snapshot() as still:
             last = self._last = self._last_runs(still)
             for run in still.runs():
                 self.state.runs += 1
@@ -273,25 +274,28 @@ class Sweep:
         for lines in (*needed.values(), runs):
             lines.flush()
 
-    def _last_runs(self, database: Database) -> dict[str, int]:
-        """By DAG, the number of the oldest run that is kept for being one of the last."""
+    def _last_runs(self, source: Source) -> dict[str, frozenset[str]]:
+        """By DAG, the runs that are kept for being the last.
+
+        (A later one is not over for so long yet that its retention could have passed.)
+        """
         keep = self._rules.keep_last
         if not keep or not self._rules.retention:
             return {}
-        numbers: dict[str, list[int]] = {}
-        for run in database.runs():
+        names: dict[str, list[str]] = {}
+        for run in source.runs():
             if self._rules.age(run.dag) is not None:
-                numbers[run.dag] = [*numbers.get(run.dag, ()), run.id][-keep:]
-        return {dag: some[0] for dag, some in numbers.items()}
+                names[run.dag] = [*names.get(run.dag, ()), run.run][-keep:]
+        return {dag: frozenset(some) for dag, some in names.items()}
 
-    def _is_over(self, run: Run, last: Mapping[str, int]) -> bool:
+    def _is_over(self, run: Run, last: Mapping[str, frozenset[str]]) -> bool:
         """Whether a run has outlived its DAG's retention."""
         age = self._rules.age(run.dag)
-        if age is None or not run.over or run.ended is None or run.id >= last.get(run.dag, 1 << 62):
+        if age is None or not run.over or run.ended is None or run.run in last.get(run.dag, ()):
             return False
         return run.ended.timestamp() < self.state.began - age
 
-    def _held(self, run: Run, last: Mapping[str, int]) -> str:
+    def _held(self, run: Run, last: Mapping[str, frozenset[str]]) -> str:
         """What a run keeps alive without a row: `all`, what was put by `hand`, or `nothing`."""
         if not run.over:
             return "all"
@@ -303,29 +307,31 @@ class Sweep:
         return own and any(True for _ in mentions.direct(row.raw or b""))
 
     def _expires(
-        self, row: Row, database: Database, last: Mapping[str, int], mentions: Mentions
+        self, row: Row, source: Source, last: Mapping[str, frozenset[str]], mentions: Mentions
     ) -> bool:
         if self._rules.age(row.dag) is None or not self._is_swept(row, mentions):
             return False
-        run = self._run_of(row.dag, row.run, database)
+        run = self._run_of(row.dag, row.run, source)
         return run is not None and self._is_over(run, last)
 
-    def _run_of(self, dag: str, run: str, database: Database) -> Run | None:
-        # Rows come by their runs.
-        if self._last_run[0] != (dag, run):
-            self._last_run = ((dag, run), database.find_runs([(dag, run)]).get((dag, run)))
-        return self._last_run[1]
+    def _run_of(self, dag: str, run: str, source: Source) -> Run | None:
+        # Rows come by their runs, or by their age, which is nearly the same.
+        if (dag, run) not in self._known_runs:
+            if len(self._known_runs) >= _PAGE:
+                self._known_runs.clear()
+            self._known_runs[dag, run] = source.find_runs([(dag, run)]).get((dag, run))
+        return self._known_runs[dag, run]
 
     def _expire(self) -> Iterator[None]:
         """Removes the rows of runs that have outlived their retention."""
-        last = self._last_runs(self._database)
+        last = self._last_runs(self._source)
         mentions = Mentions(self.state.stores, self._aliases, self._folder)
-        for run in self._database.runs():
+        for run in self._source.runs():
             if not self._is_over(run, last):
                 continue
-            rows = self._database.rows(run.dag, run.run, marked=True)
+            rows = self._source.rows(run.dag, run.run, marked=True)
             gone = [row for row in rows if self._is_swept(row, mentions)]
-            self.state.expired_rows += self._database.remove(gone)
+            self.state.expired_rows += self._source.remove(gone)
             yield
 
     # 3. What is not.
@@ -421,8 +427,8 @@ class Sweep:
         # (One for all looks: what it has looked into once is in `_new` already.)
         if self._newly is None:
             self._newly = Mentions(self.state.stores, self._aliases, self._folder)
-        self._database = self._database.again()
-        for row in self._database.rows(marked=True, since=since):
+        self._source = self._source.again()
+        for row in self._source.rows(marked=True, since=since):
             for store, key in self._newly.of(row.raw or b""):
                 self._new.add(_digest(store, key))
             if len(self._new) > _NEW_ROWS:
@@ -436,7 +442,7 @@ class Sweep:
         from airfreight import _core
 
         if self._last is None:  # The sweep was begun by another process.
-            self._last = self._last_runs(self._database)
+            self._last = self._last_runs(self._source)
         going, wanted, runs = {}, {}, set()
         for line in lines:
             key = line[: line.index(SEPARATOR)].decode()
@@ -451,12 +457,12 @@ class Sweep:
                 where = told["dag"], told["run"], told["task"], told["map_index"], told["key"]
                 wanted[where] = key
         mentions = Mentions(self.state.stores, self._aliases, self._folder)
-        for row in self._database.find(wanted):
+        for row in self._source.find(wanted):
             for _, key in mentions.of(row.raw or b""):
                 going.pop(key, None)
         there = {
             _run_prefix(run.dag, run.run): self._held(run, self._last)
-            for run in self._database.find_runs(runs).values()
+            for run in self._source.find_runs(runs).values()
         }
         return [
             line
@@ -512,7 +518,7 @@ class Sweep:
         told = _core.parse_key(key)
         if told is None:
             return False
-        found = self._database.find_runs([(told["dag"], told["run"])])
+        found = self._source.find_runs([(told["dag"], told["run"])])
         if not found:
             return not self._owners[store].shared
         return all(run.over for run in found.values())

@@ -6,6 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
+from airfreight.cli import source
 from airfreight.cli.output import quiet
 
 if TYPE_CHECKING:
@@ -38,9 +39,9 @@ def add(verbs: Any) -> None:
     verb.add_argument(
         "--also",
         action="store_true",
-        help="beside who has it: another name of the same database",
+        help="beside who has it: another name of the same database, or its API (--via api)",
     )
-    verb.add_argument("--database", metavar="URL", help="in place of [database] sql_alchemy_conn")
+    source.add(verb)
     verb.add_argument("--json", action="store_true", help="print JSON")
     verb.set_defaults(run=_run)
 
@@ -48,14 +49,14 @@ def add(verbs: Any) -> None:
 def _run(asked: argparse.Namespace) -> int:
     with quiet():
         from airfreight import runtime
-        from airfreight.admin import database, ownership
+        from airfreight.admin import ownership
         from airfreight.config import settings
         from airfreight.errors import Error
 
         told: list[dict[str, Any]] = []
         status = 0
         try:
-            place = database.connect(asked.database).identity()
+            place = source.find(asked).identity()
             own = settings().deployment_id
             stores = runtime.administration()
             ids = list(dict.fromkeys([own, ""] if asked.unnamed else [own]))
@@ -94,12 +95,13 @@ def _run(asked: argparse.Namespace) -> int:
         print(json.dumps({"deployment_id": own or None, "here": place, "stores": told}, indent=2))
         return status
     print(f"deployment_id: {own or 'none'}")
-    print("this database: " + " ".join(f"{part}={value}" for part, value in place.items() if value))
+    here = "API" if asked.via == "api" else "database"
+    print(f"this {here}: " + " ".join(f"{part}={value}" for part, value in place.items() if value))
     for one in told:
         print(f"store {one['store']} ({one['root']}):")
         for claim in one["claims"]:
             whose = (
-                "this database's" if claim["ours"] else "another's: " + json.dumps(claim["places"])
+                f"this {here}'s" if claim["ours"] else "another's: " + json.dumps(claim["places"])
             )
             print(f"  {claim['deployment_id'] or 'without an id'}: {whose}, {claim['made']}")
         if not one["claims"]:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from airfreight.cli import source
 from airfreight.cli.output import quiet
 
 if TYPE_CHECKING:
@@ -18,6 +19,12 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 #: S3 dates an object of several parts by the beginning of its upload, which may take long.
 _LEAST_GRACE = 86_400
 _STATE = Path("airfreight-sweep")
+_ARCHIVES = (
+    "Airflow's API shows no archive tables: what `airflow db clean` has put there would lose its "
+    "objects, and so would what refers to it from a DAG that it has removed from the table dag. If "
+    "there is no such thing, or it may go (`airflow db drop-archived`), give --without-archives "
+    "(docs/sweep.md); else run this where the database can be reached"
+)
 _WORDS = {
     "orphan": "nothing needs",
     "dangling": "a row refers to, and is not there",
@@ -82,7 +89,14 @@ def add(verbs: Any) -> None:
         action="store_true",
         help="with --yes: also where most objects of a store would go, more than 1,000",
     )
-    verb.add_argument("--database", metavar="URL", help="in place of [database] sql_alchemy_conn")
+    source.add(verb)
+    verb.add_argument(
+        "--without-archives",
+        action="store_true",
+        help="with --via api and --yes: says that `airflow db clean` has left nothing behind that "
+        "is to be kept, since the API shows neither its archive tables nor the XComs of DAGs that "
+        "it has removed from the table dag",
+    )
     verb.add_argument(
         "--state",
         type=Path,
@@ -119,12 +133,14 @@ def _run(asked: argparse.Namespace) -> int:
         return 2
     with quiet():
         from airfreight import runtime
-        from airfreight.admin import database, ownership, sweep, sweep_state
+        from airfreight.admin import ownership, sweep, sweep_state
         from airfreight.config import settings
         from airfreight.errors import Error, InvalidError
 
         try:
-            found = database.connect(asked.database)
+            if asked.via == "api" and asked.yes and not asked.without_archives:
+                raise InvalidError(_ARCHIVES)
+            found = source.find(asked)
             stores = runtime.administration()
             names = asked.store or stores.names
             if unknown := [name for name in names if name not in stores.names]:
