@@ -1,9 +1,15 @@
 """Removes the objects of XComs that no row needs any more, every Sunday.
 
 `airfreight sweep` reads Airflow's database, which Airflow 3 keeps its tasks away from: there, give
-the workers of this DAG the variable `AIRFREIGHT_SWEEP_DATABASE`, with the URL of a database user
-that may read, and delete from `xcom` where `--retention` is used; or run it beside the scheduler
-(`examples/kubernetes/airfreight-sweep.yaml`). On Airflow 2 nothing is needed.
+the workers of this DAG one of
+
+- `AIRFREIGHT_SWEEP_DATABASE`: the URL of a database user that may read, and delete from `xcom`
+  where `--retention` is used;
+- `AIRFREIGHT_SWEEP_API`: Airflow's address, and `AIRFREIGHT_API_TOKEN`, a token of a user who may
+  read all DAGs (docs/sweep.md, "Without the database": it sees no archives of `airflow db clean`);
+
+or run it beside the scheduler (`examples/kubernetes/airfreight-sweep.yaml`). On Airflow 2 nothing
+is needed.
 """
 
 from __future__ import annotations
@@ -33,6 +39,8 @@ def airfreight_sweep() -> None:
         command = ["airfreight", "sweep", "--yes", "--state", "airfreight-sweep"]
         if database := os.environ.get("AIRFREIGHT_SWEEP_DATABASE"):
             command += ["--database", database]
+        elif address := os.environ.get("AIRFREIGHT_SWEEP_API"):
+            command += ["--via", "api", "--api-url", address, "--without-archives"]
         subprocess.run(command, check=True)
 
     sweep()

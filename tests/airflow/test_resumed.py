@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from tests.airflow.harness import Airflow
 
-pytestmark = [pytest.mark.airflow, pytest.mark.releases("2.11.2")]
+pytestmark = [pytest.mark.airflow, pytest.mark.releases("3.3.2", "2.11.2")]
 
 
 @pytest.fixture(scope="module")

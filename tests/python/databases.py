@@ -94,9 +94,19 @@ class Rows:
         made = sa.MetaData()
         self._tables = {
             name: sa.Table(name, made, autoload_with=self.engine, resolve_fks=False)
-            for name in ("xcom", "dag_run", "task_instance")
+            for name in ("xcom", "dag_run", "task_instance", "dag")
         }
         self.binary = "execution_date" in self._tables["dag_run"].c
+
+    def dag(self, dag: str) -> None:
+        """A DAG, of Airflow 3, if it is not there: its API shows nothing of others."""
+        made = sa.MetaData()
+        self._tables["dag_bundle"] = sa.Table("dag_bundle", made, autoload_with=self.engine)
+        with self.engine.begin() as connection:
+            for name, where in (("dag_bundle", {"name": "dags"}), ("dag", {"dag_id": dag})):
+                same = [self._tables[name].c[column] == value for column, value in where.items()]
+                if not connection.execute(sa.select(sa.func.count()).where(*same)).scalar():
+                    self._insert(connection, name, **where, bundle_name="dags")
 
     def run(self, dag: str, run: str, state: str = "success", ended: datetime | None = None) -> int:
         """A run; its number."""

@@ -124,10 +124,23 @@ class World:
             "owners", {"default": Ownership("", named=False, unnamed=True, shared=False)}
         )
         more = {"remove": True, **more}
-        return sweep.Sweep(connect(self.url), stores, owners, rules, folder, **more)
+        return sweep.Sweep(self.airflow(), stores, owners, rules, folder, **more)
+
+    def airflow(self) -> Any:
+        """Where sweeps have the rows from."""
+        return connect(self.url)
 
     def keys(self) -> set[str]:
         return set(self.box.objects())
+
+    def close(self) -> None:
+        """Leaves no rows behind."""
+        for run in list(connect(self.url).runs()):
+            self.rows.delete(run.dag, run.run)
+        with self.rows.engine.begin() as connection:
+            for table in connect(self.url).tables[1:]:
+                connection.exec_driver_sql(f"DROP TABLE {table}")
+        self.rows.engine.dispose()
 
 
 @pytest.fixture
@@ -135,12 +148,7 @@ def world(box: Box, url: str, tmp_path: Path) -> Iterator[World]:
     box.set(threshold=0)
     made = World(box, url, tmp_path / "state")
     yield made
-    for run in list(connect(url).runs()):
-        made.rows.delete(run.dag, run.run)
-    with made.rows.engine.begin() as connection:
-        for table in connect(url).tables[1:]:
-            connection.exec_driver_sql(f"DROP TABLE {table}")
-    made.rows.engine.dispose()
+    made.close()
 
 
 def test_lines_come_in_order_and_once_whatever_memory_holds(tmp_path: Path) -> None:

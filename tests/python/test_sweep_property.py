@@ -134,7 +134,6 @@ class World:
 
     def __post_init__(self) -> None:
         self.tables = databases.Rows(self.url)
-        self.database = connect(self.url)
         self.stores = Watched(runtime.administration(), self.allowed)
 
     # The model.
@@ -279,12 +278,14 @@ class World:
 
     def delete_run(self) -> None:
         if self.runs and self.source.random() < 0.5:
-            dag, run = self.source.choice(list(self.runs))
-            self.tables.delete(dag, run)
-            del self.runs[dag, run]
-            for place in [place for place in self.rows if place[:2] == (dag, run)]:
-                if not self.is_archived(place):
-                    self.forget(place)
+            self.remove_run(*self.source.choice(list(self.runs)))
+
+    def remove_run(self, dag: str, run: str) -> None:
+        self.tables.delete(dag, run)
+        del self.runs[dag, run]
+        for place in [place for place in self.rows if place[:2] == (dag, run)]:
+            if not self.is_archived(place):
+                self.forget(place)
 
     def archive(self) -> None:
         """`airflow db clean`."""
@@ -306,11 +307,10 @@ class World:
     def sweep_on(self) -> None:
         """A step of a sweep, or all of one."""
         if self.sweeping is None:
-            self.database = connect(self.url)  # There may be more archives.
             folder = self.folder / str(next(self.numbers))
             rules = sweep_state.Rules(grace=self.grace, by_hand=2 * self.grace)
             self.sweeping = sweep.Sweep(
-                self.database,
+                self.airflow(),
                 self.stores,  # type: ignore[arg-type]
                 {"default": Ownership("", named=False, unnamed=True, shared=False)},
                 rules,
@@ -322,6 +322,10 @@ class World:
             if next(self.sweeping, None) is None:
                 self.sweeping = None
                 break
+
+    def airflow(self) -> Any:
+        """Where a sweep has the rows from. There may be more archives than for the one before."""
+        return connect(self.url)
 
     # Objects.
 
@@ -348,7 +352,7 @@ class World:
         self.tables.engine.dispose()
 
 
-def _live(world: World) -> World:
+def live(world: World) -> World:
     """So many steps; ReferencedError where a sweep takes what it must not."""
     try:
         for _ in range(3):
@@ -374,14 +378,14 @@ def make(s3: Box, server: VersityGW, url: str, tmp_path: Path) -> Callable[[int,
 
 
 def test_nothing_that_a_row_refers_to_is_removed(make: Callable[[int, float], World]) -> None:
-    removed = [len(_live(make(seed, GRACE)).removed) for seed in range(2 * MANY)]
+    removed = [len(live(make(seed, GRACE)).removed) for seed in range(2 * MANY)]
     assert sum(removed) > len(removed)  # Or else nothing was at stake.
 
 
 def test_without_a_grace_period_something_is(make: Callable[[int, float], World]) -> None:
     for seed in range(50):
         try:
-            _live(make(seed, 0.0))
+            live(make(seed, 0.0))
         except ReferencedError:
             return
     pytest.fail("a sweep without a grace period lost nothing: these tests prove nothing")

@@ -13,13 +13,19 @@ docs/sweep.md tells the rest.
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import ipaddress
 import json
+import platform
 import secrets
+import urllib.parse
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from airfreight.admin import paging
+from airfreight._imports import loading
+from airfreight.admin import ownership, paging
 from airfreight.admin.api_client import Client
 from airfreight.admin.rows import MARK, Row, Run
 from airfreight.errors import ConfigError, InternalError, UnsupportedError
@@ -41,6 +47,12 @@ _ORDER = ("dag_id", "run_id", "task_id", "map_index", "key")
 _NO_ENTRY = "XCom entry with key: "
 _NO_RUN = "The DagRun with dag_id: "
 
+#: What names end with that are given anew in each network, cluster or machine.
+_OF_A_NETWORK = (".svc", ".local", ".localhost", ".internal", ".lan", ".home.arpa", ".localdomain")
+#: Kubernetes gives each cluster an authority of its own, and puts its certificate into pods
+#: (kubernetes.io/docs/tasks/run-application/access-api-from-pod).
+_SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+
 _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
 
@@ -58,8 +70,6 @@ def connect(url: str | None, token: Token) -> Api:
         UnavailableError: it does not answer.
     """
     if not url:
-        from airfreight._imports import loading
-
         with loading:
             from airflow.configuration import conf
 
@@ -92,8 +102,16 @@ class Api:
         return self._client.url
 
     def identity(self) -> dict[str, str]:
-        """What tells it from others: its address."""
-        return {"kind": "airflow-api", "url": self._client.url}
+        """What tells it from others: its address, and from where that is meant.
+
+        (`http://airflow-api-server:8080` is another one in each namespace, a copy's for instance.)
+        """
+        host = urllib.parse.urlsplit(self._client.url).hostname or ""
+        return {
+            "kind": ownership.API,
+            "url": self._client.url,
+            "from": "" if _is_known_everywhere(host) else _here(),
+        }
 
     def is_replica(self) -> bool:
         """Never, as far as it tells."""
@@ -191,9 +209,7 @@ class Api:
 
     def find(self, coordinates: Iterable[tuple[str, str, str, int, str]]) -> Iterator[Row]:
         """The rows of these coordinates (dag, run, task, map index, key), in no order."""
-        # (Keys of Airflow 3.4 name no map index.)
-        wanted = [one for one in coordinates if one[3] is not None]
-        for found in self._side_by_side(lambda one: self._entry(*one), wanted):
+        for found in self._side_by_side(lambda one: self._entry(*one), coordinates):
             if found is not None:
                 yield found
 
@@ -294,13 +310,13 @@ class _Entry:
             texts = [told[part] for part in ("dag_id", "run_id", "task_id", "key")]
             index = told["map_index"]
             written = _moment(told["timestamp"])
-        except (TypeError, KeyError, ValueError):
-            texts, index, written = [None], None, None
-        if type(index) is not int or written is None or {type(text) for text in texts} != {str}:
+        except (TypeError, KeyError, ValueError, AttributeError):
+            raise InternalError(f"{name} told of an XCom what is none") from None
+        if type(index) is not int or {type(text) for text in texts} != {str}:
             raise InternalError(f"{name} told of an XCom what is none")
         dag, run, task, key = texts
         self.where: tuple[str, str, str, int, str] = (dag, run, task, index, key)
-        self.written: datetime = written
+        self.written = written
 
     def identity(self) -> tuple[object, ...]:
         """A row that is written again is another one."""
@@ -335,6 +351,24 @@ def _run(told: Any, number: int, name: str) -> Run:
     if {type(text) for text in texts} != {str}:
         raise InternalError(f"{name} told of a run what is none")
     return Run(texts[0], texts[1], number, texts[2], made, ended)
+
+
+def _is_known_everywhere(host: str) -> bool:
+    """Whether a host's name, or number, means the same one wherever it is used."""
+    try:
+        return ipaddress.ip_address(host).is_global
+    except ValueError:
+        return "." in host and not host.endswith(_OF_A_NETWORK)
+
+
+def _here() -> str:
+    """The network in which a name is meant: the cluster and namespace of a pod, or this machine."""
+    try:
+        authority = (_SERVICE_ACCOUNT / "ca.crt").read_bytes()
+        namespace = (_SERVICE_ACCOUNT / "namespace").read_text().strip()
+    except OSError:
+        return platform.node()
+    return f"{namespace} of {hashlib.sha256(authority).hexdigest()[:16]}"
 
 
 def _moment(text: str) -> datetime:

@@ -212,9 +212,8 @@ class Client:
         """Status, decoded JSON (None where it is none), and how to call it in a message."""
         where = "/".join((f"{self.url}{prefix}", *(_part(one) for one in path)))
         refused = ""
-        # What was removed may be there again, and another one, before a second DELETE.
-        pauses = _PAUSES if method == "GET" else _PAUSES[:1]
-        for pause in (*pauses, None):
+        said = ""
+        for pause in (*_PAUSES, None):
             token = self._token.get(refused)
             try:
                 answer = self._http.request(
@@ -225,7 +224,6 @@ class Client:
                 )
             except httpx.TransportError as error:
                 said = f"{method} {where}: {_plain(error)}"
-                answer = None
             else:
                 said = f"what {method} {where} answered (HTTP {answer.status_code})"
                 if answer.status_code == _UNAUTHORIZED and not refused:
@@ -234,6 +232,7 @@ class Client:
                         continue
                 if answer.status_code not in _PASSES:
                     return answer.status_code, _decoded(answer.content), said
+            # (Before a second DELETE there may be another one where the first was removed.)
             if pause is None or method != "GET":
                 break
             self._sleep(pause)
@@ -241,7 +240,7 @@ class Client:
 
     def _wrong(self, status: int, detail: object, said: str) -> Exception:
         """The error that an answer is."""
-        if status == _UNAUTHORIZED:
+        if status == _UNAUTHORIZED or detail == "Invalid JWT token":
             return ConfigError(
                 f"Airflow does not take the token: {said}. It has expired, or is that of a task, "
                 "which the public API does not know; what --api-token-file or --api-token-cmd "
@@ -250,8 +249,8 @@ class Client:
         if status == _FORBIDDEN:
             return ConfigError(
                 f"Airflow does not let the token's user do that: {said}. A sweep has to read the "
-                "runs and XComs of all DAGs (role Viewer or above), and with --retention to delete "
-                "XComs (docs/sweep.md)"
+                "runs and XComs of all DAGs (role Viewer), and with --retention to delete XComs (role "
+                "User or Op; docs/sweep.md)"
             )
         if httpx.codes.is_redirect(status):
             return ConfigError(

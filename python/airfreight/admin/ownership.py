@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 #: The folder of claims, under a store's prefix.
 CLAIMS = "~claims/"
+#: The kind of place that is an API server.
+API = "airflow-api"
 _VERSION = 1
 _OWNER = "af-owner"
 #: What every object that Airfreight wrote has in its metadata.
@@ -240,10 +242,11 @@ def of(
     own, rest = held.get(deployment_id), held.get("")
     root = stores.root(store)
     if own is None and changing:
+        via = " --via api" if place.get("kind") == API else ""
         raise DeniedError(
             f"nobody has claimed what lies under {root} yet, and the database may be a copy of "
-            "another deployment's: run `airfreight claim --yes` once, in the deployment whose "
-            "objects these are (docs/ownership.md)"
+            f"another deployment's: run `airfreight claim{via} --yes` once, in the deployment "
+            "whose objects these are (docs/ownership.md)"
         )
     if own is not None and not own.names(place):
         raise DeniedError(_not_ours(root, own, place))
@@ -257,11 +260,16 @@ def of(
 
 def _not_ours(root: str, claim: Claim, place: Mapping[str, str]) -> str:
     what = f"deployment_id {claim.id!r}" if claim.id else "no deployment_id"
+    other = (
+        "and this is its API, run `airfreight claim --via api --also --yes`"
+        if place.get("kind") == API
+        else "and its database has moved, run `airfreight claim --take-over --yes`"
+    )
     return (
         f"what has {what} under {root} belongs to {_shown(claim.places)}, by a claim of "
         f"{claim.made} by {claim.by}; this is {_shown([place])}. If this is a copy of that "
         "deployment, or another one, give it a prefix and a deployment_id of its own. If it is the "
-        "same one and its database has moved, run `airfreight claim --take-over --yes`"
+        f"same one {other}"
     )
 
 

@@ -1,0 +1,238 @@
+"""`airfreight.admin.api_client`, and what `api.connect` makes sure of: answers that a test gives."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import pytest
+from tests.leaks import MARK, planted
+
+from airfreight.admin import api, api_client
+from airfreight.admin.api_client import Client, Token
+from airfreight.errors import (
+    ConfigError,
+    Error,
+    InternalError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Answer = Callable[[httpx.Request], httpx.Response]
+
+URL = "https://airflow.example.com"
+
+
+def client(answer: Answer, token: Token | None = None) -> Client:
+    return Client(
+        URL,
+        token or Token(environment={"AIRFREIGHT_API_TOKEN": planted(8)}),
+        transport=httpx.MockTransport(answer),
+        sleep=lambda _: None,
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "made"),
+    [
+        ("https://Airflow.Example.com:443/", URL),
+        (f"{URL}/api/v2/", URL),
+        ("http://[::1]:8080/a/b", "http://[::1]:8080/a/b"),
+    ],
+)
+def test_an_address_has_one_form(given: str, made: str) -> None:
+    assert api_client.place(given) == made
+
+
+@pytest.mark.parametrize(
+    "given", ["airflow.example.com", "ftp://a", "http://", f"{URL}?a=b", "http://a:port", "http://[a"]
+)
+def test_what_is_no_address_is_refused(given: str) -> None:
+    with pytest.raises(ConfigError, match="right is e.g. --api-url https://"):
+        api_client.place(given)
+
+
+def test_a_password_in_an_address_is_refused_and_not_told() -> None:
+    with pytest.raises(ConfigError) as caught:
+        api_client.place(f"https://me:{MARK}@airflow.example.com")
+    assert MARK not in str(caught.value)
+
+
+def test_a_token_comes_from_a_file_a_command_or_the_environment(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("of-the-file\n")
+    environment = {"AIRFREIGHT_API_TOKEN": "ours", "AIRFLOW_CLI_TOKEN": "theirs"}
+    assert Token(file, environment=environment).get() == "of-the-file"
+    assert Token(None, f"cat '{file}'", environment).get() == "of-the-file"
+    assert Token(environment=environment).get() == "ours"
+    assert Token(environment={"AIRFLOW_CLI_TOKEN": "theirs"}).get() == "theirs"
+
+
+def test_what_is_no_token_is_an_error_that_names_its_place_and_not_what_is_there(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "token"
+    for text in ("", f'{{"access_token": "{MARK}"}}', f"{MARK}\nX-More: 1", f"{MARK}é"):
+        file.write_text(text)
+        with pytest.raises(ConfigError, match=f"--api-token-file {file} holds no token") as caught:
+            Token(file).get()
+        assert MARK not in str(caught.value)
+    for command, words in (("false", "status 1"), ("no-such-program", "can't be run"), ("'", "run")):
+        with pytest.raises(ConfigError, match=f"--api-token-cmd .*{words}"):
+            Token(None, command).get()
+    with pytest.raises(ConfigError, match="No such file"):
+        Token(tmp_path / "none").get()
+    with pytest.raises(ConfigError, match="give --api-token-file FILE"):
+        Token(environment={}).get()
+    with pytest.raises(ConfigError, match="give one of"):
+        Token(file, "true")
+
+
+def test_a_token_that_has_expired_is_read_again(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first")
+    seen: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["Authorization"])
+        file.write_text("second")
+        return httpx.Response(200 if seen[-1] == "Bearer second" else 401, json={})
+
+    made = client(answer, Token(file))
+    assert made.get("version") == {}
+    assert made.get("version") == {}
+    assert seen == ["Bearer first", "Bearer second", "Bearer second"]
+
+
+def _time_out(request: httpx.Request) -> httpx.Response:
+    raise httpx.ReadTimeout("the read operation timed out", request=request)
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (lambda _: httpx.Response(401, json={"detail": "x"}), ConfigError, "not take the token"),
+        (lambda _: httpx.Response(403, json={"detail": "x"}), ConfigError, "role Viewer"),
+        (lambda _: httpx.Response(302, headers={"Location": "/x"}), ConfigError, "leads elsewhere"),
+        (lambda _: httpx.Response(500, text="x"), UnavailableError, "has a fault"),
+        (lambda _: httpx.Response(503, text="x"), UnavailableError, "does not answer"),
+        (_time_out, UnavailableError, "ReadTimeout"),
+        (lambda _: httpx.Response(200, text="<html>"), InternalError, "is no JSON"),
+        (lambda _: httpx.Response(200, content=b"[" * 10**6), InternalError, "is no JSON"),
+        (lambda _: httpx.Response(404, text="<html>"), UnsupportedError, "Airflow 3"),
+        (lambda _: httpx.Response(404, json={"detail": "Not Found"}), UnsupportedError, "no such"),
+        (lambda _: httpx.Response(404, json={"detail": "elsewhere"}), InternalError, "no answer"),
+        (lambda _: httpx.Response(422, json={"detail": []}), InternalError, "no answer"),
+    ],
+)  # fmt: skip
+def test_whatever_is_no_answer_is_an_error(answer: Answer, kind: type[Error], words: str) -> None:
+    made = client(answer)
+    with pytest.raises(kind, match=words) as caught:
+        made.get("dags", "d/../é", absent="XCom entry with key: ")
+    assert f"{URL}/api/v2/dags/d%2F..%2F%C3%A9" in str(caught.value)
+    assert MARK not in str(caught.value)
+
+
+def test_what_may_pass_is_asked_again_and_a_removal_is_not() -> None:
+    tries: list[str] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        tries.append(request.method)
+        return httpx.Response(503) if len(tries) < 4 else httpx.Response(200, json=[1])
+
+    made = client(answer)
+    assert made.get("version") == [1]
+    tries.clear()
+    with pytest.raises(UnavailableError):
+        made.delete("x", absent="", query={})
+    assert tries == ["DELETE"]
+
+
+def test_only_airflows_own_word_says_that_there_is_no_such_thing() -> None:
+    said = {"detail": "XCom entry with key: `k` not found"}
+    made = client(lambda _: httpx.Response(404, json=said))
+    assert made.get("k", absent="XCom entry with key: ") is None
+    with pytest.raises(InternalError):
+        made.get("k", absent="The DagRun with dag_id: ")
+    with pytest.raises(InternalError):
+        made.get("k")
+
+
+def test_parts_of_a_path_stay_parts() -> None:
+    seen: list[bytes] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.url.raw_path)
+        return httpx.Response(200, json={})
+
+    client(answer).get("a/b", "..", "", "a%2Fb", "~", "é?#", query={"x": ["1", "2"]})
+    assert seen == [b"/api/v2/a%2Fb/%2E%2E//a%252Fb/~/%C3%A9%3F%23?x=1&x=2"]
+
+
+class Airflow:
+    """As Airflow 3.3 answers to what `connect` asks; a test changes some of it."""
+
+    def __init__(self, **changed: Any) -> None:
+        self.answers: dict[str, httpx.Response] = {
+            "version": httpx.Response(200, json={"version": "3.3.2"}),
+            "order": httpx.Response(400, json={"detail": "Ordering with 'x' is disallowed"}),
+            "entry": httpx.Response(404, json={"detail": "XCom entry with key: `none` not found"}),
+            "run": httpx.Response(404, json={"detail": "The DagRun with dag_id: `a` and"}),
+            "config": httpx.Response(200, json={"multi_team": False}),
+        } | changed
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        kinds = {
+            "/version": "version", "/xcomEntries": "order", "/config": "config",
+            "/xcomEntries/none": "entry", "/dagRuns/none": "run",
+        }  # fmt: skip
+        return self.answers[next(kind for end, kind in kinds.items() if path.endswith(end))]
+
+
+@pytest.mark.parametrize(
+    ("changed", "kind", "words"),
+    [
+        # A user of one DAG sees its rows, and nothing says that there are others.
+        ({"entry": httpx.Response(403, json={"detail": "Forbidden"})}, ConfigError, "of all DAGs"),
+        ({"run": httpx.Response(403, json={"detail": "Forbidden"})}, ConfigError, "of all DAGs"),
+        ({"config": httpx.Response(200, json={"multi_team": True})}, UnsupportedError, "has teams"),
+        ({"config": httpx.Response(200, json=[])}, UnsupportedError, "has teams"),
+        ({"version": httpx.Response(200, json={"version": "3.4.0b2"})}, UnsupportedError, "3.4.0b2"),
+        ({"version": httpx.Response(200, json={})}, InternalError, "which Airflow it is"),
+        ({"version": httpx.Response(404, text="no")}, UnsupportedError, "on Airflow 2 give"),
+        # Releases that know no order ignore the question for one.
+        ({"order": httpx.Response(200, json={})}, UnsupportedError, "needs Airflow 3.3"),
+    ],
+)
+def test_an_airflow_that_does_not_show_all_is_refused(
+    changed: dict[str, httpx.Response], kind: type[Error], words: str
+) -> None:
+    api.Api(client(Airflow())).check()
+    with pytest.raises(kind, match=words):
+        api.Api(client(Airflow(**changed))).check()
+
+
+def test_a_name_that_means_another_airflow_elsewhere_is_told_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def identity(url: str) -> dict[str, str]:
+        return api.Api(Client(url, Token())).identity()
+
+    assert identity(URL) == {"kind": "airflow-api", "url": URL, "from": ""}
+    local = ("http://api:8080", "http://api.airflow.svc:8080", "http://10.0.0.1", "http://localhost")
+    here = {identity(url)["from"] for url in local}
+    assert len(here) == 1
+    assert "" not in here
+    monkeypatch.setattr(api, "_SERVICE_ACCOUNT", tmp_path)
+    (tmp_path / "ca.crt").write_text("of one cluster")
+    seen = set()
+    for namespace in ("prod", "staging"):
+        (tmp_path / "namespace").write_text(namespace)
+        seen.add(json.dumps([identity(url) for url in local]))
+    assert len(seen) == 2
