@@ -130,7 +130,7 @@ def test_what_no_row_needs_goes_and_nothing_else(world: ApiWorld) -> None:
         world.push(b"young", 6.9, task_id="young", row=False),
         world.push(b"at work", 60, run_id="now", row=False),
         world.push([1, 2], 60, task_id="mapped", map_index=3),
-        world.push(b"odd", 60, key="é a%2Fb?#:..", task_id="group.of-tasks"),
+        world.push(b"odd", 60, key="é a%2Fb?#:../..", task_id="group.of-tasks"),
     }
     goes = {
         world.push(b"orphan", 60, task_id="orphan", row=False),

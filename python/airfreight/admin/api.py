@@ -45,6 +45,7 @@ _KNOWN_RELEASE = (3, 3)
 _ORDER = ("dag_id", "run_id", "task_id", "map_index", "key")
 #: Airflow's words for what is not there.
 _NO_ENTRY = "XCom entry with key: "
+_NONE_TO_DELETE = "The XCom with key: "
 _NO_RUN = "The DagRun with dag_id: "
 
 #: What names end with that are given anew in each network, cluster or machine.
@@ -228,7 +229,7 @@ class Api:
                 continue
             count += self._client.delete(
                 *_entries(row.dag, row.run, row.task), row.key,
-                absent=_NO_ENTRY, query={"map_index": row.map_index},
+                absent=_NONE_TO_DELETE, query={"map_index": row.map_index},
             )  # fmt: skip
         return count
 
