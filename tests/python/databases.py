@@ -187,7 +187,7 @@ class Rows:
         """What the backend returned, as a row holds it."""
         return json.dumps(value).encode() if self.binary and type(value) is not bytes else value
 
-    def _insert(self, connection: Any, name: str, **given: Any) -> None:
+    def _insert(self, connection: Any, name: str, /, **given: Any) -> None:
         """With something in each column that must have something."""
         table = self._tables[name]
         values = {key: value for key, value in given.items() if key in table.c}

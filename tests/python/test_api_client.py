@@ -1,4 +1,4 @@
-"""`airfreight.admin.api_client`, and what `api.connect` makes sure of: answers that a test gives."""
+"""`airfreight.admin.api_client` and `api.connect`, by answers that a test gives."""
 
 from __future__ import annotations
 
@@ -50,10 +50,11 @@ def test_an_address_has_one_form(given: str, made: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["airflow.example.com", "ftp://a", "http://", f"{URL}?a=b", "http://a:port", "http://[a"]
+    "given",
+    ["airflow.example.com", "ftp://a", "http://", f"{URL}?a=b", "http://a:port", "http://[a"],
 )
 def test_what_is_no_address_is_refused(given: str) -> None:
-    with pytest.raises(ConfigError, match="right is e.g. --api-url https://"):
+    with pytest.raises(ConfigError, match="no address of HTTP; right is"):
         api_client.place(given)
 
 
@@ -82,7 +83,11 @@ def test_what_is_no_token_is_an_error_that_names_its_place_and_not_what_is_there
         with pytest.raises(ConfigError, match=f"--api-token-file {file} holds no token") as caught:
             Token(file).get()
         assert MARK not in str(caught.value)
-    for command, words in (("false", "status 1"), ("no-such-program", "can't be run"), ("'", "run")):
+    for command, words in (
+        ("false", "status 1"),
+        ("no-such-program", "can't be run"),
+        ("'", "run"),
+    ):
         with pytest.raises(ConfigError, match=f"--api-token-cmd .*{words}"):
             Token(None, command).get()
     with pytest.raises(ConfigError, match="No such file"):
@@ -203,7 +208,11 @@ class Airflow:
         ({"run": httpx.Response(403, json={"detail": "Forbidden"})}, ConfigError, "of all DAGs"),
         ({"config": httpx.Response(200, json={"multi_team": True})}, UnsupportedError, "has teams"),
         ({"config": httpx.Response(200, json=[])}, UnsupportedError, "has teams"),
-        ({"version": httpx.Response(200, json={"version": "3.4.0b2"})}, UnsupportedError, "3.4.0b2"),
+        (
+            {"version": httpx.Response(200, json={"version": "3.4.0b2"})},
+            UnsupportedError,
+            "3.4.0b2",
+        ),
         ({"version": httpx.Response(200, json={})}, InternalError, "which Airflow it is"),
         ({"version": httpx.Response(404, text="no")}, UnsupportedError, "on Airflow 2 give"),
         # Releases that know no order ignore the question for one.
@@ -225,7 +234,12 @@ def test_a_name_that_means_another_airflow_elsewhere_is_told_with_its_place(
         return api.Api(Client(url, Token())).identity()
 
     assert identity(URL) == {"kind": "airflow-api", "url": URL, "from": ""}
-    local = ("http://api:8080", "http://api.airflow.svc:8080", "http://10.0.0.1", "http://localhost")
+    local = (
+        "http://api:8080",
+        "http://api.airflow.svc:8080",
+        "http://10.0.0.1",
+        "http://localhost",
+    )
     here = {identity(url)["from"] for url in local}
     assert len(here) == 1
     assert "" not in here

@@ -26,7 +26,10 @@ class Listing:
         self.source = random.Random(seed)
         self.most = self.source.choice((2, 3, 7, 20, 100))
         self.items = sorted(
-            {(self.source.randrange(50), number) for number in range(self.source.choice((0, 1, 90)))}
+            {
+                (self.source.randrange(50), number)
+                for number in range(self.source.choice((0, 1, 90)))
+            }
         )
         share = self.source.random()
         self.stays = {item for item in self.items if self.source.random() < share}

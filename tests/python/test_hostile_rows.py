@@ -11,8 +11,8 @@ import pytest
 import airfreight
 from airfreight import exchange
 from airfreight.admin import erase, repatriate, sign, sweep
-from airfreight.admin.rows import Row
 from airfreight.admin.mentions import Mentions
+from airfreight.admin.rows import Row
 from airfreight.errors import InvalidError
 
 if TYPE_CHECKING:

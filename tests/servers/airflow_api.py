@@ -1,6 +1,6 @@
 """Airflow's API server over a database that is there, by the Airflow that runs the tests.
 
-    with ApiServer(url) as server: token = server.token("viewer")
+with ApiServer(url) as server: token = server.token("viewer")
 """
 
 from __future__ import annotations

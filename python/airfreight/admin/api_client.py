@@ -249,8 +249,8 @@ class Client:
         if status == _FORBIDDEN:
             return ConfigError(
                 f"Airflow does not let the token's user do that: {said}. A sweep has to read the "
-                "runs and XComs of all DAGs (role Viewer), and with --retention to delete XComs (role "
-                "User or Op; docs/sweep.md)"
+                "runs and XComs of all DAGs (role Viewer), and with --retention to delete XComs "
+                "(role User or Op; docs/sweep.md)"
             )
         if httpx.codes.is_redirect(status):
             return ConfigError(

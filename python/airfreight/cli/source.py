@@ -65,7 +65,9 @@ def find(asked: argparse.Namespace) -> Source:
             raise ConfigError("--database is for --via db; with --via api give --api-url")
         from airfreight.admin import api, api_client
 
-        return api.connect(asked.api_url, api_client.Token(asked.api_token_file, asked.api_token_cmd))
+        return api.connect(
+            asked.api_url, api_client.Token(asked.api_token_file, asked.api_token_cmd)
+        )
     if given:
         raise ConfigError(f"{given[0]} is for --via api, which is not given")
     from airfreight.admin import database
