@@ -94,6 +94,18 @@ def test_memory_of_what_was_seen_may_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert removed
 
 
+def test_what_comes_in_between_count_and_page_hides_no_last_one() -> None:
+    items: list[Item] = [(n, n) for n in range(21)]
+
+    def fetch(offset: int, limit: int) -> tuple[list[Item], int]:
+        total = len(items)
+        if offset == 15 and total == 21:
+            items[:0] = [(-1, n) for n in range(5)]
+        return items[offset : offset + min(limit, 10)], total
+
+    assert (20, 20) in _flat(paging.walk(fetch, lambda item: item, _in_order, 50))
+
+
 @pytest.mark.parametrize("answer", [([], 5), ([(2, 2), (1, 1)], 2), ([(1, 1)], 9)], ids=str)
 def test_what_can_not_be_read_is_an_error(answer: tuple[list[Item], int]) -> None:
     with pytest.raises(UnavailableError):
