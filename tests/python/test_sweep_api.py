@@ -47,7 +47,7 @@ from airfreight.admin import api, ownership, sweep_state
 from airfreight.admin.api_client import Client, Token
 from airfreight.admin.database import connect
 from airfreight.cli import main
-from airfreight.errors import ConfigError, Error
+from airfreight.errors import ConfigError, Error, UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -318,6 +318,23 @@ def test_a_value_that_is_hidden_or_another_ends_the_sweep(world: ApiWorld) -> No
         with pytest.raises(Error, match="another XCom, or without its value"):
             world.swept()
     assert world.keys() == before
+
+
+def test_a_run_whose_dag_airflow_has_forgotten_ends_the_sweep(world: ApiWorld) -> None:
+    # `airflow db clean` of the table `dag`: no list shows its rows.
+    world.run("x", "r")
+    keys = {
+        world.push(b"1", 60, dag_id="x", task_id="needed"),
+        world.push(b"1", 60, dag_id="x", task_id="orphan", row=False),
+    }
+    with world.rows.engine.begin() as connection:
+        connection.exec_driver_sql("DELETE FROM dag WHERE dag_id = 'x'")
+    try:
+        with pytest.raises(UnavailableError, match="has a fault"):
+            world.swept()
+    finally:
+        world.rows.dag("x")
+    assert world.keys() == keys
 
 
 def test_rows_go_only_where_the_user_may_delete(world: ApiWorld) -> None:
