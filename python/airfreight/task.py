@@ -94,9 +94,14 @@ def is_first_process(found: Any) -> bool:
     current = context()
     if current is None or (current.get("ti") or current.get("task_instance")) is not instance:
         return False
+    return not _resumes(instance)
+
+
+def _resumes(instance: Any) -> bool:
+    """Whether a task instance goes on after a deferral."""
     # Airflow 3 keeps what the server said of the instance beside it, Airflow 2 in its row.
     said = getattr(instance, "_ti_context_from_server", None)
-    return not (getattr(instance, "next_method", None) or getattr(said, "next_method", None))
+    return bool(getattr(instance, "next_method", None) or getattr(said, "next_method", None))
 
 
 def attempt(dag: str, run: str, task: str, map_index: int | None) -> Attempt:
@@ -118,11 +123,17 @@ def _from_context(dag: str, run: str, task: str, map_index: int | None) -> Attem
     if mine[:3] != (dag, run, task) or map_index not in (None, mine.map_index):
         return _UNKNOWN
     instance = found.get("ti") or found.get("task_instance")
+    number = int(getattr(instance, "try_number", 0) or 0)
     started = getattr(instance, "start_date", None)
-    return Attempt(
-        int(getattr(instance, "try_number", 0) or 0),
-        int(started.timestamp() * 1_000_000) if started is not None else process_start_micros(),
-    )
+    if started is None:
+        return Attempt(number, process_start_micros())
+    micros = int(started.timestamp() * 1_000_000)
+    if _resumes(instance):
+        # It keeps the start that was asked for, and the process before it took the time at which
+        # Airflow 3's server had answered, which is later (task-sdk, supervisor.py): what it wrote
+        # would be a newer attempt's.
+        micros = max(micros, process_start_micros())
+    return Attempt(number, micros)
 
 
 def _from_process(dag: str, run: str, task: str) -> Attempt:

@@ -6,6 +6,7 @@ import copy
 import json
 import os
 import pickle
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -142,6 +143,22 @@ def test_a_task_that_resumes_shares_no_object_with_its_first_half(
         b"third",
     ]
     assert airfreight.put(b"x", "features").uri.endswith("/_put/features.bin")
+
+
+def test_a_task_that_resumes_may_push_again_what_its_first_half_has_pushed(
+    box: Box, running: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Airflow 3 gives the first process the time at which its server had answered, and the one that
+    # goes on the time at which it was asked: ten seconds earlier, where the server took so long.
+    asked = datetime.now(timezone.utc)
+    running.start_date = asked + timedelta(seconds=10)
+    box.push(b"first")
+    box.set()  # As another process, which does not know what this one has written.
+    running.start_date = asked
+    running._ti_context_from_server = SimpleNamespace(next_method="resume")
+    resumed = int((asked + timedelta(seconds=20)).timestamp() * 1_000_000)
+    monkeypatch.setattr(task, "process_start_micros", lambda: resumed)
+    assert box.through(b"second") == b"second"
 
 
 def test_a_callback_shares_no_object_with_its_task(
