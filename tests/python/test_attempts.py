@@ -96,7 +96,7 @@ def test_rows_are_found_by_their_attempts_and_by_their_coordinates(world: World)
     assert [(row.ti, row.map_index) for row in found] == [(ids[1], 1)]
     assert {row.ti for row in database.find([("d", "r", "t", 1, "return_value")])} == {*ids[1:]}
     assert {row.ti for row in database.find([("d", "r", "t", None, "return_value")])} == {*ids}
-    (run,) = database.at_work()
+    (run,) = database.at_work(1000)
     assert (run.dag, run.run) == ("d", "r")
     assert {row.ti for row in database.rows_of([run], OLD)} == {*ids}
     other = Run("d", "other", 9, "running", None, None)

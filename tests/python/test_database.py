@@ -236,7 +236,7 @@ def test_rows_of_runs_that_are_at_work(rows: databases.Rows) -> None:
     _fill(rows)
     rows.set_state("Sales", "r1", "running")
     database = _database(rows)
-    (run,) = database.at_work()
+    (run,) = database.at_work(1000)
     assert (run.dag, run.run) == ("Sales", "r1")
     now = datetime.now(timezone.utc)
     found = list(database.rows_of([run], now - timedelta(hours=1)))

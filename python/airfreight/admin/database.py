@@ -383,7 +383,7 @@ class Database:
         else:
             place = row.dag, row.run, row.task, row.map_index
             where = [column == part for column, part in zip(self._whose[1:], place, strict=True)]
-        state = self._whose[0].table.c.state
+        state = self._whose[1].table.c.state
         statement = sa.select(state).where(*where, state.in_(_PUSHING)).limit(1)
         with self._connected() as connection:
             return connection.execute(statement).first() is not None
@@ -416,9 +416,9 @@ class Database:
                 return
             after = found[-1].id
 
-    def at_work(self) -> list[Run]:
-        """The runs whose tasks may run."""
-        found = []
+    def at_work(self, after: int) -> list[Run]:
+        """The runs whose tasks may run, and those that were made after that of a number."""
+        found = list(self.runs(after=after))
         for state in _AT_WORK:
             # (Written out: Airflow's indexes are of the rows with this very word.)
             is_so = self._runs.c.state == sa.literal_column(f"'{state}'")
@@ -653,7 +653,9 @@ def _instances(tables: Sequence[sa.Table]) -> tuple[Any, list[Any]]:
         columns = table.c
         # (What it is called has changed within the betas of 3.4.)
         index = columns.region_index if "region_index" in columns else columns.map_index
-        made.append([columns.id, columns.dag_id, columns.run_id, columns.task_id, index])
+        # (Airflow 2 has no ids, nor rows that need them.)
+        name = columns.id if "id" in columns else columns.dag_id
+        made.append([name, columns.dag_id, columns.run_id, columns.task_id, index])
     if len(made) == 1:
         return tables[0], made[0]
     names = ("id", "dag_id", "run_id", "task_id", "place")
