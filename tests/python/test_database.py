@@ -218,6 +218,44 @@ def test_archives_come_last(rows: databases.Rows) -> None:
     assert database.remove(everything[36:]) == 17
 
 
+def test_rows_that_airflow_3_has_put_away_are_archived(rows: databases.Rows) -> None:
+    """Those that were pickled, from Airflow 2."""
+    _fill(rows)
+    rows.archive("sales", "r0")
+    with rows.engine.begin() as connection:
+        connection.exec_driver_sql(
+            "ALTER TABLE _airflow_deleted__xcom__20260101000000 RENAME TO _xcom_archive"
+        )
+    archived = [one for one in _database(rows).rows(dag="sales") if one.archived]
+    assert {one.table for one in archived} == {"_xcom_archive"}
+    assert len(archived) == 9
+    assert _database(rows).remove(archived) == 9
+
+
+def test_rows_of_runs_that_are_at_work(rows: databases.Rows) -> None:
+    _fill(rows)
+    rows.set_state("Sales", "r1", "running")
+    database = _database(rows)
+    (run,) = database.at_work(1000)
+    assert (run.dag, run.run) == ("Sales", "r1")
+    now = datetime.now(timezone.utc)
+    found = list(database.rows_of([run], now - timedelta(hours=1)))
+    assert {(one.dag, one.run) for one in found} == {("Sales", "r1")}
+    assert len(found) == 9
+    assert not list(database.rows_of([run], now + timedelta(hours=1)))
+    assert not list(database.rows_of([], now))
+    assert database.reread(found[0]) == found[0]
+    assert not database.is_at_work(found[0])
+    instances = rows._tables["task_instance"]
+    with rows.engine.begin() as connection:
+        connection.execute(sa.update(instances).values(state="deferred"))
+    assert database.is_at_work(found[0])
+    rows.delete("Sales", "r1")
+    assert database.reread(found[0]) is None
+    assert not database.is_at_work(found[0])
+    assert abs(database.offset()) < 60
+
+
 def test_runs(rows: databases.Rows) -> None:
     ended = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)
     rows.run("d", "a", ended=ended)

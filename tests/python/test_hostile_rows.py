@@ -10,7 +10,7 @@ import pytest
 
 import airfreight
 from airfreight import exchange
-from airfreight.admin import erase, repatriate, sign, sweep
+from airfreight.admin import erase, mentions, repatriate, sign
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.rows import Row
 from airfreight.errors import InvalidError
@@ -32,9 +32,13 @@ def row(raw: Any) -> Row:
 @pytest.mark.parametrize("raw", [DEEP, DEEP.encode()], ids=["text", "bytes"])
 def test_one_that_is_too_deep_is_passed_over(raw: Any, tmp_path: Path) -> None:
     assert sign._references(row(raw)) == (None, [])
-    assert list(Mentions({}, (), tmp_path).references(raw)) == []
-    assert list(erase._uris(row(raw))) == []
-    assert sweep._own_uri(raw, True) is None
+    assert list(erase._uris(erase.Scope("sales"), row(raw))) == []
+    assert mentions.own(raw) is None
+    # (What it leads to is not known: a sweep keeps what that may be.)
+    told: list[str] = []
+    seen = Mentions({}, (), tmp_path, lambda _, error: told.append(error.code))
+    assert list(seen.of(raw)) == []
+    assert told == ["Invalid"]
     with pytest.raises(InvalidError, match="too deeply"):
         repatriate._ours(row(raw))
 
@@ -60,3 +64,57 @@ def test_what_a_row_names_makes_no_lines_of_a_log(box: Box) -> None:
     with pytest.raises(airfreight.Error) as found:
         exchange.follow(fields)
     assert str(found.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"_xcom_backend": 5},
+        {"_xcom_backend": None},
+        {"uri": "file:///nowhere/d/r/t/map_-1/k.json"},
+        {"_airfreight": 99},
+        {"size_bytes": "many"},
+        {"digest": "crc32c:00000000"},
+        {"dag": {"a": []}},
+        {"uri": None, "_xcom_backend": "inline", "outage": "x", "body": "!"},
+        {"uri": None, "_xcom_backend": "inline", "outage": "x", "body": "AAAA", "extension": []},
+        {"uri": None, "_xcom_backend": "inline", "outage": "x", "body": "AAAA", "size_bytes": 3,
+         "_xcom_type": "bundle", "extension": "zip"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_leads_on_and_can_not_be_read_is_told_and_nothing_ends(
+    box: Box, tmp_path: Path, change: dict[str, Any]
+) -> None:
+    box.set(threshold=0)
+    fields = box.fields(box.push(["x" * 100, {1: 2}])) | change
+    assert fields["_xcom_type"] in ("document", "bundle")
+    fields = {name: value for name, value in fields.items() if value is not None}
+    told: list[str] = []
+    seen = Mentions({}, (), tmp_path, lambda _, error: told.append(error.code))
+    assert list(seen.of(json.dumps(fields))) == []
+    assert len(set(told)) == 1
+    with pytest.raises(airfreight.Error):
+        list(Mentions({}, (), tmp_path).of(json.dumps(fields)))
+
+
+def test_deep_values_are_walked_and_what_stands_in_them_is_found() -> None:
+    reference = {"_airfreight": 1, "uri": "s3://b/k"}
+    value: Any = {"~ref": reference}
+    for _ in range(20_000):
+        value = [value]
+    assert [found for *_, found in mentions.standing(value)] == [reference]
+
+
+def test_a_changed_copy_of_a_reference_does_not_stand_for_it(box: Box, tmp_path: Path) -> None:
+    """One that has expired leads nowhere; the genuine one in another row does."""
+    box.set(threshold=0)
+    inner = {"_xcom_backend": "s3", "_airfreight": 1, "uri": "s3://b/d/r/t/map_-1/k.bin"}
+    fields = box.fields(box.push({"~ref": 1, "see": inner}))
+    assert fields["_xcom_type"] == "document"
+    body = box.file(fields).read_text()
+    assert "s3://b/d" in body
+    seen = Mentions({"a": "s3://b"}, (), tmp_path)
+    assert not list(seen.of(json.dumps(fields | {"expires": "2020-01-01T00:00:00Z"})))
+    list(seen.of(json.dumps(fields)))
+    assert len(seen._seen) == 2

@@ -26,6 +26,8 @@ class Rows:
     def __init__(self) -> None:
         self.held: list[Any] = []
         self.before_rewrite: Callable[[Any], None] = lambda _: None
+        self.writing: Any = None
+        self.at_work: set[str] = set()
 
     def add(self, value: Any, task: str = "extract", **more: Any) -> Any:
         row = SimpleNamespace(
@@ -43,7 +45,16 @@ class Rows:
         for row in list(self.held):
             yield SimpleNamespace(**vars(row))
 
+    def reread(self, row: Any) -> Any:
+        here = self.held[row.id]
+        value = here.value if self.rows_are_bytes else json.dumps(here.value)
+        return SimpleNamespace(**vars(here) | {"raw": value})
+
+    def is_at_work(self, row: Any) -> bool:
+        return row.task in self.at_work
+
     def rewrite(self, row: Any, value: Any) -> bool:
+        self.writing = value
         self.before_rewrite(row)
         here = self.held[row.id]
         if here.value != row.value:
@@ -135,6 +146,34 @@ def test_a_row_that_changes_meanwhile_stays_and_its_object_goes(lost: Box, rows:
     report = move(rows)
     assert (report.moved, report.changed) == (0, 1)
     assert lost.pull(row.value) == {"newer": 1}
+    assert lost.objects() == []
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_two_at_once_lose_nothing(lost: Box, rows: Rows, *, over: bool) -> None:
+    """Both write the object, and the row names the one that is there."""
+    row = rows.add(lost.push(FRAME))
+    back(lost)
+
+    def another(_: Any) -> None:
+        """Goes all its way between our object and our row."""
+        ours = rows.writing
+        rows.before_rewrite = (lambda _: setattr(row, "value", ours)) if over else (lambda _: None)
+        assert move(rows).moved == 1
+
+    rows.before_rewrite = another
+    report = move(rows)
+    assert (report.moved, report.changed, report.failed) == (1, 0, {})
+    pd.testing.assert_frame_equal(lost.pull(stored(row.value)), FRAME)
+
+
+def test_a_value_of_a_task_that_is_at_work_stays(lost: Box, rows: Rows) -> None:
+    row = rows.add(lost.push(FRAME))
+    rows.at_work.add(row.task)
+    back(lost)
+    for write in (False, True):
+        report = move(rows, write=write)
+        assert (report.found, report.moved, report.at_work) == (1, 0, 1)
     assert lost.objects() == []
 
 

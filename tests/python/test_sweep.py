@@ -7,6 +7,7 @@ import contextlib
 import json
 import random
 import re
+import sqlite3
 import tempfile
 import time
 from datetime import datetime, timezone
@@ -14,7 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 from tests.python import databases
+from tests.python.conftest import harm
 
 import airfreight
 from airfreight import exchange, reference, runtime
@@ -23,7 +26,12 @@ from airfreight.admin.database import Database, connect
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.ownership import Ownership
 from airfreight.cli import main
-from airfreight.errors import CorruptError, DeniedError, InvalidError, UnsupportedError
+from airfreight.errors import (
+    InvalidError,
+    UnavailableError,
+    UnsupportedError,
+    from_core,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -103,9 +111,12 @@ class World:
         self.aged(made.uri, age)
         return made
 
+    def key(self, uri: str) -> str:
+        return uri.removeprefix(f"file://{self.box.root}/")
+
     def aged(self, uri: str, age: float) -> str:
         """Has an object be that old; its key."""
-        key = uri.removeprefix(f"file://{self.box.root}/")
+        key = self.key(uri)
         self.ages[key] = time.time() - age * DAY
         return key
 
@@ -534,7 +545,11 @@ def test_a_sweep_goes_on_where_it_was(world: World, monkeypatch: pytest.MonkeyPa
     next(world.sweeper(folder=other, remove=False).steps())
     with pytest.raises(InvalidError, match="other rules"):
         world.sweeper(folder=other)
-    for name, value in (("database", "another"), ("aliases", [["s3://a", "s3://b"]])):
+    wrong: dict[str, Any] = {
+        "database": "another", "identity": {"server": "another"}, "owners": {},
+        "aliases": [["s3://a", "s3://b"]],
+    }  # fmt: skip
+    for name, value in wrong.items():
         told = json.loads((other / "state.json").read_text())
         told["rules"] |= {"remove": True, name: value}
         (other / "state.json").write_text(json.dumps(told))
@@ -561,6 +576,106 @@ def test_rows_are_read_again_by_a_sweep_that_was_ended_long_ago(world: World) ->
     later = world.sweeper(folder=folder, clock=lambda: time.time() + 2 * DAY)
     assert later.run().found["default"].removed == 0
     assert airfreight.get(end) == b"end"
+
+
+def test_a_sweep_does_not_go_on_where_what_it_read_is_gone(world: World, tmp_path: Path) -> None:
+    world.run("d", "r")
+    keys = {world.push(b"1", 60, task_id=f"t{n}") for n in range(3)}
+    for name in ("needed-*", "runs"):
+        folder = tmp_path / name[:4]
+        made = world.sweeper(folder=folder)
+        for _ in made.steps():
+            if made.state.step == "join":
+                break
+        for path in folder.glob(f"{name}/*"):
+            path.unlink()
+        with pytest.raises(InvalidError, match="is not what this sweep has left there"):
+            world.sweeper(folder=folder).run()
+    assert world.keys() == keys
+
+
+def test_a_store_that_is_not_there_keeps_all_others_from_being_swept(world: World) -> None:
+    """Such as a directory that is not mounted: its values may refer to what lies elsewhere."""
+    for even_most in (False, True):
+        made = world.sweeper(even_most=even_most)
+        made.state.stores["gone"] = "file:///mnt/gone"
+        made.state.found["gone"] = sweep_state.Found(dangling=1)
+        made._hesitate()  # Nothing would go.
+        made.state.found["default"] = sweep_state.Found(objects=9, needed=8, orphans=1)
+        with (
+            contextlib.nullcontext()
+            if even_most
+            else pytest.raises(
+                InvalidError, match=r"refer to 1 objects .* file:///mnt/gone: .* is it mounted"
+            )
+        ):
+            made._hesitate()
+
+
+def test_a_deployment_below_our_prefix_keeps_what_it_has(world: World) -> None:
+    world.run("d", "r")
+    root = world.box.root
+    world.box.set(store=f"file://{root}/d")
+    world.push(b"1", 60, dag_id="r", run_id="t", task_id="map_-1", row=False)
+    world.put(b"1", 400, run="gone")
+    world.box.set(store=f"file://{root}")
+    found = world.swept()
+    assert (found.objects, found.foreign, found.orphans) == (2, 2, 0)
+
+
+def test_a_run_of_a_long_name_that_is_at_work_again_keeps_its_objects(world: World) -> None:
+    long = "r" * 230
+    keys = {world.push(b"1", 60, run_id=run, row=False) for run in (long, long + "2")}
+    made = world.sweeper()
+    for _ in made.steps():
+        if made.state.step == "remove":
+            break
+    world.run("d", long, "running")
+    found = made.run().found["default"]
+    assert (found.removed, found.kept) == (1, 1)
+    assert len(keys & world.keys()) == 1
+
+
+def test_the_last_look_asks_by_indexes_and_seldom_for_all(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many candidates there are: each look is a few queries that an index answers."""
+    monkeypatch.setattr(sweep, "_AT_A_TIME", 1)
+    world.run("d", "r")
+    world.run("d", "now", "running")
+    for number in range(10):
+        world.push(b"1", 60, task_id=f"t{number}", row=False)
+    now = [time.time()]
+    made = world.sweeper(clock=lambda: now[0])
+    steps = made.steps()
+    while made.state.step != "remove":
+        next(steps)
+    asked: list[tuple[str, Any]] = []
+
+    def ask(_: Any, __: Any, text: str, parameters: Any, *___: Any) -> None:
+        if "FROM xcom" in text or "FROM dag_run" in text:
+            asked.append((text, parameters))
+
+    engine = made._source._engine  # type: ignore[attr-defined]
+    sa.event.listen(engine, "before_cursor_execute", ask)
+    for minute in (0, 0, 0, 0, 0, 61, 61, 61, 61):
+        next(steps)
+        now[0] += minute / 4
+    for _ in steps:
+        pass
+    sa.event.remove(engine, "before_cursor_execute", ask)
+    assert made.state.found["default"].removed == 10
+    # At each look: runs at work (two states) and newer ones, their rows (or all), the rows and runs
+    # of the candidates.
+    assert len(asked) == 10 * 6
+    with contextlib.closing(sqlite3.connect(world.url.removeprefix("sqlite:///"))) as connection:
+        plans = [
+            [str(row[3]) for row in connection.execute(f"EXPLAIN QUERY PLAN {one}", given)]
+            for one, given in asked
+        ]
+    scans = [plan for plan in plans if re.match(r"SCAN (TABLE )?(xcom|dag_run)", plan[0])]
+    assert len(scans) == 2, scans  # At the first look, and when a minute had passed.
+    assert all("xcom" in plan[0] for plan in scans)
 
 
 def test_what_the_store_does_not_date_stays(world: World) -> None:
@@ -606,42 +721,70 @@ def _uploads(server: VersityGW) -> set[str]:
     return set(re.findall(r"<Key>([^<]*)</Key>", answer.body.decode()))
 
 
-def test_a_value_that_can_not_be_looked_into_ends_the_sweep(
-    world: World, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", ["Denied", "Corrupt", "Forged", "NotFoundOrDenied"])
+def test_what_can_not_be_looked_into_keeps_what_it_may_lead_to(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: str
 ) -> None:
+    """Nothing is lost by it, and it does not keep all else from going."""
     end = world.put(b"end", 400, "end", run="gone")
     world.run("d", "r")
+    world.run("e", "r")
     world.push([end] * 2, 60)
     lost = world.push([end, 2], 60, task_id="lost")
     (world.box.root / lost).unlink()
-    assert world.swept().removed == 0  # A lost one leads nowhere.
-    monkeypatch.setattr(exchange, "save", _denied)
-    with pytest.raises(DeniedError):
+    world.push(b"orphan", 60, dag_id="d", row=False, task_id="orphan")
+    gone = world.push(b"orphan", 60, dag_id="e", row=False)
+    before = world.keys()
+
+    def save(*_: Any) -> None:
+        raise from_core(error, "not for you", "", "", 0, "", "", False)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(exchange, "save", save)
+        found = world.swept()
+    # (Of a lost one nobody knows that it is lost, either.)
+    assert world.state.unread == 2
+    where, why = world.state.unread_shown[0]
+    assert (where, "not for you" in why) == ("d / r / lost / return_value (xcom)", True)
+    assert (found.unsure, found.orphans, found.removed) == (2, 1, 1)
+    assert world.keys() == before - {gone}
+    # A lost one leads nowhere.
+    assert world.swept().removed == 1
+    assert world.state.unread == 0
+    assert airfreight.get(end) == b"end"
+
+
+def test_a_store_that_is_away_ends_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.run("d", "r")
+    world.push([world.put(b"end", 400, "end", run="gone")] * 2, 60)
+
+    def save(*_: Any) -> None:
+        raise from_core("Unavailable", "away", "", "", 0, "", "", True)
+
+    monkeypatch.setattr(exchange, "save", save)
+    with pytest.raises(UnavailableError):
         world.swept()
     assert len(world.keys()) == 2
 
 
-def test_what_a_wrong_key_does_not_open_ends_the_sweep(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    end = world.put(b"end", 400, "end", run="gone")
+def test_a_damaged_value_that_comes_late_keeps_what_it_may_lead_to(world: World) -> None:
     world.run("d", "r")
-    made = world.box.fields(world.box.push([end] * 2, dag_id="d", run_id="r", task_id="t"))
-    row: Any = made | {"sealed": 1}
-    row = json.dumps(row).encode() if world.rows.binary else row
-    world.rows.xcom("d", "r", "t", row)
-    monkeypatch.setattr(exchange, "save", _damaged)
-    with pytest.raises(CorruptError):
-        world.swept()
-    assert airfreight.get(end) == b"end"
-
-
-def _damaged(*_: Any) -> None:
-    raise CorruptError("its data key is not what the key has wrapped")
-
-
-def _denied(*_: Any) -> None:
-    raise DeniedError("not for you")
+    world.run("e", "r")
+    hand = world.put(b"hand", 400, "end", run="gone")
+    gone = {world.push(b"1", 60, dag_id="e", row=False)}
+    stays = {world.push(b"1", 60, dag_id="d", row=False, task_id="t2")}
+    made = world.sweeper()
+    for _ in made.steps():
+        if made.state.step == "remove":
+            break
+    row = world.box.push(["x", {1: 2}], task_id="new", dag_id="d", run_id="r")
+    world.rows.xcom("d", "r", "new", world.rows.row(row))
+    document = world.key(world.box.fields(row)["uri"])
+    body = world.box.root / document
+    harm(body, b"?" * body.stat().st_size)
+    assert made.run().found["default"].removed == 1
+    assert made.state.unread == 1
+    assert world.keys() == (stays | {document, world.key(hand.uri)}) - gone
 
 
 def test_the_command(
@@ -666,6 +809,10 @@ def test_the_command(
     assert main([*words, "--yes"]) == 1
     assert "airfreight claim --yes" in capsys.readouterr().err
     with monkeypatch.context() as patch:
+        patch.setattr(Database, "offset", lambda _: 90_000.0)
+        assert main([*words, "--yes"]) == 1
+        assert "is +90,000 s from that of the database" in capsys.readouterr().err
+        patch.setattr(Database, "offset", lambda _: 1.0)
         patch.setattr(Database, "is_replica", lambda _: True)
         assert main([*words, "--yes"]) == 1
         assert "is a replica" in capsys.readouterr().err
@@ -686,6 +833,14 @@ def test_the_command(
     assert "another sweep is at work" in capsys.readouterr().err
     assert main([*words, "--state", str(folder)]) == 0
     assert [path.name for path in folder.rglob("*")] == ["data", "keep"]
+    # A row that leads to what can't be read is named, and the status says so.
+    world.push(["x", {1: 2}], 60, task_id="forged")
+    path = next((world.box.root / "d" / "r" / "forged").rglob("*.json"))
+    harm(path, b"?" * path.stat().st_size)
+    assert main(words) == 1
+    told = capsys.readouterr()
+    assert "can't be read: d / r / forged / return_value (xcom): " in told.out
+    assert "warning: 1 rows lead to what can't be read" in told.err
     assert main([*words, "--grace", "1h"]) == 2
     assert "at least 1d" in capsys.readouterr().err
     assert main([*words, "--store", "elsewhere"]) == 1

@@ -27,7 +27,6 @@ from tests.python.test_sweep import (  # noqa: F401 (they run here with another 
     RULES,
     Aged,
     World,
-    test_a_value_that_can_not_be_looked_into_ends_the_sweep,
     test_new_values_are_looked_into_once,
     test_only_what_is_ours_goes,
     test_references_in_what_an_outage_left_in_its_row_are_seen,
@@ -36,6 +35,7 @@ from tests.python.test_sweep import (  # noqa: F401 (they run here with another 
     test_retention_takes_rows_and_objects_and_leaves_the_last_runs,
     test_rows_are_read_again_by_a_sweep_that_was_ended_long_ago,
     test_rows_without_objects_are_told,
+    test_what_can_not_be_looked_into_keeps_what_it_may_lead_to,
     test_what_happens_after_the_rows_were_read_is_seen_before_a_removal,
     test_what_was_put_stays_as_long_as_its_run_and_longer,
 )

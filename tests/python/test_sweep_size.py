@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MANY = 10_000_000 if os.environ.get("AIRFREIGHT_SOAK") else 150_000
-#: Objects of a run, of which all but the last have a row.
-_OF_A_RUN = 1000
+#: Objects of a run, of which all but the last have a row: enough to go for several last looks.
+_OF_A_RUN = 500
 _NOW = 2_000_000_000
 _MOST_MEGABYTES = 200
 
@@ -80,6 +80,12 @@ class Database:
     def snapshot(self) -> Iterator[Database]:
         yield self
 
+    def identity(self) -> dict[str, str]:
+        return {}
+
+    def at_work(self, _: int) -> list[Run]:
+        return []
+
     def runs(self) -> Iterator[Run]:
         for number in range(self._count // _OF_A_RUN):
             yield Run("sales", f"run_{number:07}", number, "success", None, None)
@@ -96,7 +102,13 @@ class Database:
     def again(self) -> Database:
         return self
 
+    def rows_of(self, _: Iterable[Run], __: datetime) -> Iterator[Row]:
+        return iter(())
+
     def find(self, _: Iterable[Any]) -> Iterator[Row]:
+        return iter(())
+
+    def find_of_attempts(self, _: Iterable[Any]) -> Iterator[Row]:
         return iter(())
 
     def find_runs(self, _: Iterable[Any]) -> dict[Any, Run]:

@@ -208,9 +208,29 @@ class Api:
             if since is not None and page[-1].written < since:
                 return
 
-    def find(self, coordinates: Iterable[tuple[str, str, str, int, str]]) -> Iterator[Row]:
-        """The rows of these coordinates (dag, run, task, map index, key), in no order."""
-        for found in self._side_by_side(lambda one: self._entry(*one), coordinates):
+    def offset(self) -> float:
+        """Nothing: it does not tell its time."""
+        return 0.0
+
+    def rows_of(self, _: Iterable[Run], since: datetime) -> Iterator[Row]:
+        """All rows with our mark that were written since: its list begins with the newest."""
+        return self.rows(marked=True, since=since)
+
+    def find_of_attempts(self, _: Iterable[tuple[str, str]]) -> Iterator[Row]:
+        """None: Airflow 3.3 has no rows of attempts."""
+        return iter(())
+
+    def find(self, coordinates: Iterable[tuple[str, str, str, int | None, str]]) -> Iterator[Row]:
+        """The rows of these coordinates (dag, run, task, map index, key), in no order.
+
+        (Without a map index are only those of Airflow 3.4.)
+        """
+        wanted = [
+            (dag, run, task, index, key)
+            for dag, run, task, index, key in coordinates
+            if index is not None
+        ]
+        for found in self._side_by_side(lambda one: self._entry(*one), wanted):
             if found is not None:
                 yield found
 
@@ -256,11 +276,17 @@ class Api:
 
     # Runs.
 
+    def at_work(self, after: int) -> list[Run]:  # noqa: ARG002 (`rows_of` gives newer ones, too)
+        """The runs whose tasks may run."""
+        return list(self._runs(state=["queued", "running"]))
+
     def runs(self) -> Iterator[Run]:
         """All runs, in the order in which they were made."""
+        return self._runs()
 
+    def _runs(self, **more: Any) -> Iterator[Run]:
         def fetch(offset: int, limit: int) -> tuple[list[dict[str, Any]], int]:
-            query = {"order_by": "id", "limit": limit, "offset": offset}
+            query = {"order_by": "id", "limit": limit, "offset": offset, **more}
             found = self._client.get("dags", "~", "dagRuns", query=query)
             return _listed(found, "dag_runs", self.name)
 

@@ -14,8 +14,11 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
+import uuid
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.pool import NullPool
@@ -32,10 +35,20 @@ if TYPE_CHECKING:
 
 #: What `airflow db clean` moves rows to (airflow/utils/db_cleanup.py), with a time at the end.
 _ARCHIVES = tuple(f"_airflow_deleted__{name}__" for name in LIVE)
+#: What the step from Airflow 2 to 3 has put away: rows that were pickled.
+_PICKLED = "_xcom_archive"
+#: Where `airflow db clean` puts task instances, which tell whose an attempt's rows are.
+_INSTANCES = "_airflow_deleted__task_instance__"
+#: What a table of XComs that is not known here would be called.
+_UNKNOWN = re.compile(r"xcom(_v\d+)?")
+#: States of runs whose tasks may run, and of tasks within an attempt.
+_AT_WORK = ("queued", "running")
+_PUSHING = ("running", "deferred", "up_for_reschedule", "restarting")
 #: What tells a row, in the order in which rows are read: the primary keys.
 _KEY = ("dag_run_id", "task_id", "map_index", "key")
 _KEY_OF_ATTEMPTS = ("id",)
 _MYSQL = ("mysql", "mariadb")
+_T = TypeVar("_T")
 #: Coordinates in one look-up.
 _AT_ONCE = 100
 
@@ -104,19 +117,31 @@ class Database:
                     f"the database {self.name} has no table of XComs: either it is not Airflow's, "
                     "or `airflow db migrate` has not run"
                 )
+            unknown = [name for name in names if _UNKNOWN.fullmatch(name) and name not in LIVE]
+            if unknown:
+                # (What its rows refer to would look as if nothing needed it.)
+                raise ConfigError(
+                    f"the database {self.name} has a table {unknown[0]}, which this release of "
+                    "airfreight does not know: a later one has to be installed for this Airflow"
+                )
             made = sa.MetaData()
-            archived = sorted(name for name in names if name.startswith(_ARCHIVES))
+
+            def table(name: str) -> sa.Table:
+                return sa.Table(name, made, autoload_with=connection, resolve_fks=False)
+
+            archived = _archives(names)
             self._tables = {
-                name: _Table(sa.Table(name, made, autoload_with=connection, resolve_fks=False))
+                name: _Table(table(name))
                 for name in (*(live for live in LIVE if live in names), *archived)
             }
-            self._runs = sa.Table("dag_run", made, autoload_with=connection, resolve_fks=False)
-            if any(table.of_attempts for table in self._tables.values()):
-                instances = sa.Table(
-                    "task_instance", made, autoload_with=connection, resolve_fks=False
-                )
-                for table in self._tables.values():
-                    table.instances = instances
+            self._runs = table("dag_run")
+            live = table("task_instance")
+            self._whose = _instances([live])[1]
+            if any(one.of_attempts for one in self._tables.values()):
+                past = [table(name) for name in sorted(names) if name.startswith(_INSTANCES)]
+                for name, one in self._tables.items():
+                    of = [live, *past] if name in archived else [live]
+                    one.instances, one.instance_columns = _instances(of)
 
     @property
     def name(self) -> str:
@@ -127,9 +152,8 @@ class Database:
         """The same database with the tables that it has now: archives come and go."""
         with self._connected() as connection:
             names = set(sa.inspect(connection).get_table_names())
-        archives = {name for name in names if name.startswith(_ARCHIVES)}
-        known = {name for name in self._tables if name not in LIVE}
-        return self if archives == known else Database(self._engine, self._held)
+        known = [name for name in self._tables if name not in LIVE]
+        return self if _archives(names) == known else Database(self._engine, self._held)
 
     def identity(self) -> dict[str, str]:
         """What tells the database from a copy of it: see `airfreight.admin.ownership.identity`."""
@@ -142,6 +166,14 @@ class Database:
             return False
         with self._connected() as connection:
             return bool(connection.execute(sa.text("SELECT pg_is_in_recovery()")).scalar())
+
+    def offset(self) -> float:
+        """Seconds by which the clock of this machine is ahead of the server's."""
+        with self._connected() as connection:
+            told = connection.execute(sa.text("SELECT CURRENT_TIMESTAMP")).scalar()
+        there = _utc(datetime.fromisoformat(told) if isinstance(told, str) else told)
+        here = datetime.now(timezone.utc)
+        return 0.0 if there is None else (here - there).total_seconds()
 
     @property
     def tables(self) -> list[str]:
@@ -194,33 +226,63 @@ class Database:
                 place = _place(found[-1].id)[1]
 
     def find(
-        self, coordinates: Iterable[tuple[str, str, str, int, str]], batch: int = _AT_ONCE
+        self,
+        coordinates: Iterable[tuple[str, str, str, int | None, str]],
+        batch: int = _AT_ONCE,
     ) -> Iterator[Row]:
         """The rows of these coordinates (dag, run, task, map index, key), archives apart.
 
-        In no order. From Airflow 3.4 on there may be several for one: those of all attempts.
+        In no order. From Airflow 3.4 on there may be several for one: those of all attempts; and
+        where the map index is None, those of all.
         """
-        wanted = list(coordinates)
-        for first in range(0, len(wanted), batch):
-            some = wanted[first : first + batch]
-            for name, table in self._tables.items():
-                if name not in LIVE:
-                    continue
-                whose = table.whose()
-                one_of = sa.or_(
-                    *(
-                        sa.and_(
-                            *(
-                                column == part
-                                for column, part in zip(
-                                    (*whose, table.table.c.key), one, strict=True
-                                )
-                            )
-                        )
-                        for one in some
-                    )
+        for some in _parts(coordinates, batch):
+            for table in self._live():
+                columns = (*table.whose(), table.table.c.key)
+                yield from self._read(table, table.select().where(_one_of(columns, some)))
+
+    def find_of_attempts(
+        self, attempts: Iterable[tuple[str, str]], batch: int = _AT_ONCE
+    ) -> Iterator[Row]:
+        """The rows of these (task instance, key), archives apart; none before Airflow 3.4."""
+        for some in _parts(attempts, batch):
+            for table in self._live():
+                if table.of_attempts:
+                    columns = table.table.c.task_instance_id, table.table.c.key
+                    typed = [(table.instance(name), key) for name, key in some]
+                    yield from self._read(table, table.select().where(_one_of(columns, typed)))
+
+    def rows_of(self, runs: Iterable[Run], since: datetime, batch: int = _AT_ONCE) -> Iterator[Row]:
+        """The rows of runs with `_airfreight` in their value, written then or later.
+
+        Archives apart; in no order. By the runs' indexes: what others have written is not read.
+        """
+        for some in _parts(runs, batch):
+            for table in self._live():
+                if table.of_attempts:
+                    of_runs = _one_of(table.whose()[:2], [(run.dag, run.run) for run in some])
+                else:
+                    of_runs = table.table.c.dag_run_id.in_([run.id for run in some])
+                statement = table.select().where(
+                    of_runs,
+                    table.written >= self._moment(since),
+                    table.marked(self._engine.dialect.name),
                 )
-                yield from self._read(table, table.select().where(one_of))
+                yield from self._read(table, statement)
+
+    def unowned(self, batch: int = 1000) -> Iterator[Row]:
+        """The rows of archives that say of no DAG that they are its (from Airflow 3.4 on)."""
+        for table in self._tables.values():
+            place = None
+            while table.of_attempts and not table.is_live:
+                nobody = table.whose()[0].is_(None)
+                found = self._batch(table, (), place, batch, False, None, nobody)
+                yield from found
+                if len(found) < batch:
+                    break
+                place = _place(found[-1].id)[1]
+
+    def _live(self) -> list[_Table]:
+        return [table for table in self._tables.values() if table.is_live]
 
     def rewrite(self, row: Row, value: Any) -> bool:
         """Gives a row another value, if it still has the one that was read.
@@ -240,6 +302,24 @@ class Database:
         statement = sa.update(table.table).where(*self._same(table, row)).values(value=new)
         with self._changing() as connection:
             return bool(connection.execute(statement).rowcount)
+
+    def reread(self, row: Row) -> Row | None:
+        """A row as it is now; None where it is gone."""
+        table = self._tables[row.table]
+        same = self._same(table, row)[:-1]
+        return next(iter(self._read(table, table.select().where(*same))), None)
+
+    def is_at_work(self, row: Row) -> bool:
+        """Whether the task instance that a row is of may push within the attempt that wrote it."""
+        if row.ti is not None:
+            where = [self._whose[0] == self._tables[row.table].instance(row.ti)]
+        else:
+            place = row.dag, row.run, row.task, row.map_index
+            where = [column == part for column, part in zip(self._whose[1:], place, strict=True)]
+        state = self._whose[1].table.c.state
+        statement = sa.select(state).where(*where, state.in_(_PUSHING)).limit(1)
+        with self._connected() as connection:
+            return connection.execute(statement).first() is not None
 
     def remove(self, rows: Iterable[Row]) -> int:
         """Removes rows that still have the value that was read; how many that were."""
@@ -269,18 +349,26 @@ class Database:
                 return
             after = found[-1].id
 
+    def at_work(self, after: int) -> list[Run]:
+        """The runs whose tasks may run, and those that were made after that of a number."""
+        found = list(self.runs(after=after))
+        for state in _AT_WORK:
+            # (Written out: Airflow's indexes are of the rows with this very word.)
+            is_so = self._runs.c.state == sa.literal_column(f"'{state}'")
+            with self._connected() as connection:
+                found += [
+                    _run(one) for one in connection.execute(sa.select(*self._of_run()).where(is_so))
+                ]
+        return found
+
     def find_runs(
         self, runs: Iterable[tuple[str, str]], batch: int = _AT_ONCE
     ) -> dict[tuple[str, str], Run]:
         """Runs by dag and run id; those that are not there are left out."""
-        wanted = sorted(set(runs))
         columns = self._runs.c
         made = {}
-        for first in range(0, len(wanted), batch):
-            some = wanted[first : first + batch]
-            one_of = sa.or_(
-                *(sa.and_(columns.dag_id == dag, columns.run_id == run) for dag, run in some)
-            )
+        for some in _parts(sorted(set(runs)), batch):
+            one_of = _one_of((columns.dag_id, columns.run_id), some)
             with self._connected() as connection:
                 for found in connection.execute(sa.select(*self._of_run()).where(one_of)):
                     one = _run(found)
@@ -325,8 +413,9 @@ class Database:
         batch: int,
         marked: bool,
         since: datetime | None,
+        *conditions: Any,
     ) -> list[Row]:
-        statement = table.select().order_by(*table.key).limit(batch)
+        statement = table.select().where(*conditions).order_by(*table.key).limit(batch)
         for column, wanted in zip(table.whose(), whose, strict=False):
             if wanted is not None:
                 statement = statement.where(column == wanted)
@@ -376,7 +465,9 @@ class _Table:
     def __init__(self, table: sa.Table) -> None:
         self.table = table
         self.of_attempts = "task_instance_id" in table.c
-        self.instances: sa.Table | None = None
+        self.is_live = table.name in LIVE
+        self.instances: Any = None
+        self.instance_columns: list[Any] = []
         names = _KEY_OF_ATTEMPTS if self.of_attempts else _KEY
         self.key = [table.c[name] for name in names]
         kind = table.c.value.type
@@ -392,9 +483,18 @@ class _Table:
         columns = self.table.c
         if not self.of_attempts:
             return [columns.dag_id, columns.run_id, columns.task_id, columns.map_index]
-        assert self.instances is not None
-        of = self.instances.c
-        return [of.dag_id, of.run_id, of.task_id, of.region_index]
+        return self.instance_columns[1:]
+
+    def instance(self, name: str) -> Any:
+        """The id of a task instance, as its column has it."""
+        column = self.table.c.task_instance_id.type
+        with contextlib.suppress(ValueError):
+            made = uuid.UUID(name)
+            with contextlib.suppress(NotImplementedError):
+                if column.python_type is uuid.UUID:
+                    return made
+            return made.hex if getattr(column, "length", None) == 32 else str(made)
+        return name
 
     def select(self) -> Any:
         columns = self.table.c
@@ -405,9 +505,8 @@ class _Table:
         named = [column.label(f"c{place}") for place, column in enumerate(wanted)]
         if not self.of_attempts:
             return sa.select(*named)
-        assert self.instances is not None
         joined = self.table.outerjoin(
-            self.instances, columns.task_instance_id == self.instances.c.id
+            self.instances, columns.task_instance_id == self.instance_columns[0]
         )
         return sa.select(*named).select_from(joined)
 
@@ -426,7 +525,7 @@ class _Table:
             key,
             bytes(raw) if self.binary and raw is not None else raw,
             _utc(written) or datetime.fromtimestamp(0, timezone.utc),
-            str(attempt[0]) if attempt else None,
+            _instance(attempt[0]) if attempt else None,
         )
 
     def typed(self, place: Sequence[Any]) -> list[Any]:
@@ -473,6 +572,62 @@ class _Table:
             return sa.cast(text, self.table.c.value.type)
         # As a text: SQLAlchemy would make a JSON string of it where the column is one of JSON.
         return sa.type_coerce(text, sa.Text)
+
+
+def _archives(names: Iterable[str]) -> list[str]:
+    """The tables of rows that no task reads any more."""
+    return sorted(name for name in names if name.startswith(_ARCHIVES) or name == _PICKLED)
+
+
+def _instances(tables: Sequence[sa.Table]) -> tuple[Any, list[Any]]:
+    """Task instances, of several tables as one: from where, and id, dag, run, task, map index."""
+    made = []
+    for table in tables:
+        columns = table.c
+        # (What it is called has changed within the betas of 3.4.)
+        index = columns.region_index if "region_index" in columns else columns.map_index
+        # (Airflow 2 has no ids, nor rows that need them.)
+        name = columns.id if "id" in columns else columns.dag_id
+        made.append([name, columns.dag_id, columns.run_id, columns.task_id, index])
+    if len(made) == 1:
+        return tables[0], made[0]
+    names = ("id", "dag_id", "run_id", "task_id", "place")
+    together = sa.union(
+        *(
+            sa.select(*(it.label(name) for it, name in zip(some, names, strict=True)))
+            for some in made
+        )
+    ).subquery()
+    return together, [together.c[name] for name in names]
+
+
+def _instance(name: Any) -> str:
+    """The id of a task instance as references have it; some databases keep it without dashes."""
+    with contextlib.suppress(ValueError):
+        return str(uuid.UUID(str(name)))
+    return str(name)
+
+
+def _parts(items: Iterable[_T], batch: int) -> Iterator[list[_T]]:
+    rest = iter(items)
+    while some := list(islice(rest, batch)):
+        yield some
+
+
+def _one_of(columns: Sequence[Any], places: Iterable[Sequence[Any]]) -> Any:
+    """The condition that the columns have one of these values, each None being any."""
+    return sa.or_(
+        *(
+            sa.and_(
+                *(
+                    column == part
+                    for column, part in zip(columns, place, strict=True)
+                    if part is not None
+                )
+            )
+            for place in places
+        )
+    )
 
 
 def _behind(columns: Sequence[Any], values: Sequence[Any]) -> Any:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airfreight import __version__
 from airfreight.admin import ownership
+from airfreight.admin.mentions import standing
 from airfreight.errors import Error, InvalidError, NotFoundError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -125,6 +126,7 @@ class Receipt:
         runs: how many of the scope Airflow has.
         rows: how many, by table.
         rows_remaining: how many were there afterwards.
+        rows_unowned: how many of archives there are that do not say of which DAG they are.
         elsewhere: URIs of rows that no configured store serves: nobody looked there.
         stores: each.
         problem: why it ended early; "" where it did not.
@@ -139,6 +141,7 @@ class Receipt:
     runs: int = 0
     rows: dict[str, int] = field(default_factory=dict)
     rows_remaining: int = 0
+    rows_unowned: int = 0
     elsewhere: list[str] = field(default_factory=list)
     stores: list[Found] = field(default_factory=list)
     problem: str = ""
@@ -149,6 +152,7 @@ class Receipt:
         return not (
             self.problem
             or self.rows_remaining
+            or self.rows_unowned
             or self.elsewhere
             or any(found.remaining or found.left for found in self.stores)
         )
@@ -181,7 +185,11 @@ class Receipt:
             "deployment_id": self.deployment_id or None,
             "database": dict(self.database),
             "runs": self.runs,
-            "rows": {"removed": self.rows, "remaining": self.rows_remaining},
+            "rows": {
+                "removed": self.rows,
+                "remaining": self.rows_remaining,
+                "of_unknown_dags": self.rows_unowned,
+            },
             "no_store_for": self.elsewhere[:_MOST_TOLD],
             "stores": [found.told() for found in self.stores],
         }
@@ -228,7 +236,7 @@ def erase(
             receipt.stores.append(found)
             _erase_store(scope, stores, right, found, change, progress)
         if change:
-            receipt.rows_remaining = sum(1 for _ in database.rows(scope.dag, scope.run, scope.task))
+            receipt.rows_remaining = sum(1 for _ in _rows(scope, database, receipt))
     except Error as error:
         receipt.problem = f"{type(error).__name__}: {error}"
     except KeyboardInterrupt:  # What was removed by then belongs into the receipt.
@@ -266,9 +274,9 @@ def _erase_rows(
             database.remove(batch)
         batch.clear()
 
-    for row in database.rows(scope.dag, scope.run, scope.task):
+    for row in _rows(scope, database, receipt):
         receipt.rows[row.table] = receipt.rows.get(row.table, 0) + 1
-        for uri in _uris(row):
+        for uri in _uris(scope, row):
             if not uri.startswith(tuple(roots)):
                 elsewhere[uri] = None
         batch.append(row)
@@ -279,16 +287,39 @@ def _erase_rows(
     receipt.elsewhere = list(elsewhere)
 
 
-def _uris(row: Row) -> Iterator[str]:
-    """Of a row that is a reference."""
+def _uris(scope: Scope, row: Row) -> Iterator[str]:
+    """Of the object that a row of the scope names, and of others of the scope in it."""
+    value = _parsed(row)
+    for _, _, reference in standing(value):
+        uri = reference["uri"]
+        if isinstance(uri, str) and (reference is value or _is_of(scope, reference)):
+            yield uri
+
+
+def _parsed(row: Row) -> Any:
     try:
-        value = json.loads(row.raw) if row.raw is not None else None
-        if isinstance(value, str):  # Airflow 2 and its serializers may put JSON into JSON.
-            value = json.loads(value)
+        return json.loads(row.raw) if row.raw is not None else None
     except (ValueError, RecursionError):
-        return
-    if isinstance(value, dict) and "_airfreight" in value and isinstance(value.get("uri"), str):
-        yield value["uri"]
+        return None
+
+
+def _is_of(scope: Scope, fields: Mapping[str, Any]) -> bool:
+    """Whether what a row of ours says of itself is of the scope."""
+    names = ("dag", scope.dag), ("run", scope.run), ("task", scope.task)
+    return all(wanted is None or fields.get(name) == wanted for name, wanted in names)
+
+
+def _rows(scope: Scope, database: Database, receipt: Receipt) -> Iterator[Row]:
+    """The rows of a scope; those of archives that do not say whose they are only count."""
+    yield from database.rows(scope.dag, scope.run, scope.task)
+    receipt.rows_unowned = 0
+    for row in database.unowned():
+        fields = _parsed(row)
+        if isinstance(fields, dict) and "_airfreight" in fields and "dag" in fields:
+            if _is_of(scope, fields):
+                yield row
+        else:
+            receipt.rows_unowned += 1
 
 
 def _erase_store(

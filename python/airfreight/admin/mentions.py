@@ -5,28 +5,30 @@ formats/reference.md, "References in values".
 
 from __future__ import annotations
 
+import contextlib
 import json
 import mmap
 import os
 import re
 import tempfile
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airfreight import exchange
 from airfreight.errors import (
-    ConfigError,
-    CorruptError,
+    Error,
     ExpiredError,
     InvalidError,
     NotFoundError,
     NotFoundOrDeniedError,
     ReplacedError,
+    is_of_machine,
 )
 from airfreight.exchange import outage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 #: What a key is made of (formats/key.md).
 _KEY = rb"[A-Za-z0-9._~%/-]+"
@@ -42,10 +44,9 @@ _LEVELS = 4
 LOOKED_INTO = "value-"
 #: Objects that are known to have been looked into.
 _REMEMBERED = 100_000
-#: Nobody can pull a value whose reference gives one of these.
-_LOST = (CorruptError, ExpiredError, InvalidError, NotFoundError, ReplacedError)
-#: These are among them, and say more of this process than of the value.
-_UNKNOWN = (ConfigError, NotFoundOrDeniedError)
+#: Nobody can pull a value whose reference gives one of these: it leads nowhere. Whatever else
+#: goes wrong may be this process's (another key, another role, a store that only workers know).
+_LOST = (ExpiredError, NotFoundError, ReplacedError)
 
 
 class Mentions:
@@ -56,7 +57,11 @@ class Mentions:
     """
 
     def __init__(
-        self, roots: Mapping[str, str], aliases: Sequence[tuple[str, str]], folder: Path
+        self,
+        roots: Mapping[str, str],
+        aliases: Sequence[tuple[str, str]],
+        folder: Path,
+        unread: Callable[[Mapping[str, Any], Error], None] | None = None,
     ) -> None:
         """Takes the stores' names and roots, and the aliases of the settings.
 
@@ -64,14 +69,19 @@ class Mentions:
             roots: URIs without the connection, by the names of their stores.
             aliases: (old, new) places.
             folder: for objects that are looked into; each is gone afterwards.
+            unread: is told of each reference (and of each row, without one) that may lead on and
+                can't be read, and why; None: that is raised. That the store is away is raised in
+                any case.
         """
         self._folder = folder
+        self._unread = unread
         self._patterns = [
             (store, key, re.compile(_either(place) + rb"/(" + _KEY + rb")"))
             for store, root in roots.items()
             for place, key in _places(root.rstrip("/"), aliases)
         ]
-        self._seen: dict[tuple[str, str], None] = {}
+        # (By all members: a copy with one that is changed would else stand for the genuine one.)
+        self._seen: dict[bytes, Error | None] = {}
 
     def of(self, raw: bytes | str) -> Iterator[tuple[str, str]]:
         """Store and key of each object that a row's value speaks of, or that leads on from there.
@@ -87,13 +97,15 @@ class Mentions:
         data = raw.encode("utf-8", "surrogatepass") if isinstance(raw, str) else raw
         yield from self._addresses(data)
         # What an outage left in its row: no address of it can be read there.
-        for reference in _kept(_parsed(raw)):
-            yield from self._addresses(json.dumps(reference).encode())
+        if outage.MARK.encode() not in data:
+            return
+        for reference in self._kept(_parsed(raw)):
+            yield from self._addresses(_text(reference))
 
     def leading(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
         """The references in a row's value whose objects may hold references, for `inside`."""
-        for reference in _all(raw):
-            if reference.get("_xcom_type") in _HOLDING:
+        for reference in self._all(raw):
+            if _may_hold(reference) and self._is_text(reference):
                 yield reference
 
     def references(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
@@ -101,33 +113,82 @@ class Mentions:
 
         Raises as `of` does.
         """
-        for reference in _all(raw):
+        for reference in self._all(raw):
             yield reference
             yield from self._below(reference)
+
+    def _all(self, raw: bytes | str) -> Iterator[dict[str, Any]]:
+        """The references in a row's value."""
+        try:
+            value = json.loads(raw)
+        except ValueError:
+            return
+        except RecursionError:
+            self._miss({}, _too_deep())
+            return
+        for _, _, reference in standing(value):
+            yield reference
+        yield from self._kept(value)
+
+    def _kept(self, value: Any) -> Iterator[dict[str, Any]]:
+        """The references in a value whose store was away (formats/outage.md): its bytes."""
+        fields = exchange.ours(value)
+        if fields is None or not outage.is_one(fields):
+            return
+        try:
+            with _reading():
+                data = outage.data(fields)
+        except Error as error:
+            self._miss(fields, error)
+            return
+        yield from _within(bytes(data))
+
+    def _is_text(self, reference: Mapping[str, Any]) -> bool:
+        if _text(reference):
+            return True
+        self._miss({}, _too_deep())
+        return False
+
+    def _miss(self, reference: Mapping[str, Any], error: Error) -> None:
+        if self._unread is None or error.outage:
+            raise error
+        self._unread(reference, error)
 
     def _addresses(self, data: bytes) -> Iterator[tuple[str, str]]:
         data = data.replace(b"\\/", b"/")  # As some writers of JSON have it.
         for store, folder, pattern in self._patterns:
             for found in pattern.finditer(data):
-                yield store, folder + found.group(1).decode()
+                # (In a sentence a full stop may follow: no key ends so.)
+                yield store, folder + found.group(1).rstrip(b"._~%/-").decode()
 
     def inside(self, reference: dict[str, Any]) -> Iterator[tuple[str, str]]:
         """What the objects that a reference leads to speak of, if they may hold references."""
         for inner in self._below(reference):
-            yield from self._addresses(json.dumps(inner).encode())
+            yield from self._addresses(_text(inner))
 
     def _below(self, reference: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The references in the object that one leads to, in those that they lead to, and so on."""
         waiting = [reference]
         while waiting:
             one = waiting.pop()
-            name = _name(one)
-            if name in self._seen or one.get("_xcom_type") not in _HOLDING:
+            if not _may_hold(one):
+                continue
+            name = blake2b(_text(one), digest_size=16).digest()
+            if name in self._seen:
+                # (Of each row that leads to what can't be read it is told.)
+                if (known := self._seen[name]) is not None:
+                    self._miss(one, known)
                 continue
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
+            try:
+                inside = self._look_into(one)
+            except Error as error:
+                self._miss(one, error)
+                self._seen[name] = error.with_traceback(None)
+                continue
             # (One in a document is found by its tag and by its first member.)
-            found = list({_name(inner): inner for inner in self._look_into(one)}.values())
+            found = list({_text(inner): inner for inner in inside if self._is_text(inner)}.values())
             yield from found
             waiting += found
             # Not before its last one was handed over.
@@ -137,7 +198,8 @@ class Mentions:
         handle, path = tempfile.mkstemp(dir=self._folder, prefix=LOOKED_INTO)
         os.close(handle)
         try:
-            exchange.save(reference, path, unasked=True)
+            with _reading():
+                exchange.save(reference, path, unasked=True)
             if not Path(path).stat().st_size:
                 return []
             with (
@@ -145,12 +207,9 @@ class Mentions:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
             ):
                 return list(_within(data))
-        except _UNKNOWN:
+        except NotFoundOrDeniedError:
             raise
-        except _LOST as error:
-            # (With another secret under the id of its key here, all that is sealed is damaged.)
-            if isinstance(error, CorruptError) and "sealed" in reference:
-                raise
+        except _LOST:
             return []
         finally:
             Path(path).unlink()
@@ -163,27 +222,77 @@ def _parsed(raw: bytes | str) -> Any:
         return None
 
 
-def _all(raw: bytes | str) -> Iterator[dict[str, Any]]:
-    """The references in a row's value."""
-    value = _parsed(raw)
-    yield from _references(value, 0)
-    yield from _kept(value)
-
-
-def _name(reference: dict[str, Any]) -> tuple[str, str]:
-    return str(reference.get("uri")), str(reference.get("write"))
-
-
-def _kept(value: Any) -> Iterator[dict[str, Any]]:
-    """The references in a value whose store was away (formats/outage.md): its bytes, as base64."""
-    fields = exchange.ours(value)
-    if fields is None or not outage.is_one(fields):
-        return
+def own(raw: bytes | str | None) -> dict[str, Any] | None:
+    """The reference that a row is, and nothing else."""
+    if raw is None:
+        return None
     try:
-        data = outage.data(fields)
-    except CorruptError:  # Nobody can pull it.
-        return
-    yield from _within(bytes(data))
+        fields = exchange.ours(raw if isinstance(raw, bytes) else json.loads(raw))
+    except (ValueError, RecursionError):  # (Too deep to be ours.)
+        return None
+    if fields is None or fields["_xcom_backend"] == "inline":
+        return None
+    return fields if isinstance(fields.get("uri"), str) else None
+
+
+def standing(value: Any, *, strict: bool = False) -> Iterator[tuple[Any, Any, dict[str, Any]]]:
+    """The references in a value of JSON: what each stands in, where there, and its members.
+
+    (A user's own dict is never one: formats/document.md.)
+
+    Args:
+        value: of JSON.
+        strict: only those that a document of ours has: none in texts that are JSON again, and none
+            in the members of another one.
+    """
+    waiting: list[tuple[Any, Any, int]] = [([value], 0, 0)]
+    while waiting:
+        holder, at, level = waiting.pop()
+        here = holder[at]
+        if type(here) is str:
+            if strict or level >= _LEVELS or "_airfreight" not in here:
+                continue
+            with contextlib.suppress(ValueError, RecursionError):
+                waiting.append(([json.loads(here)], 0, level + 1))
+        elif type(here) is list:
+            waiting.extend((here, place, level) for place in range(len(here)))
+        elif type(here) is dict:
+            if "_airfreight" in here and "uri" in here:  # (Not a value that lies in the row.)
+                yield holder, at, here
+                if strict:
+                    continue
+            waiting.extend((here, name, level) for name in here)
+
+
+def _may_hold(reference: Mapping[str, Any]) -> bool:
+    kind = reference.get("_xcom_type")
+    return isinstance(kind, str) and kind in _HOLDING
+
+
+def _text(reference: Mapping[str, Any]) -> bytes:
+    """A reference as one text, whatever the order of its members; empty where it is too deep."""
+    try:
+        return json.dumps(reference, sort_keys=True).encode()
+    except RecursionError:
+        return b""
+
+
+def _too_deep() -> InvalidError:
+    # (Another release of Python may read it.)
+    return InvalidError("the row leads to JSON that is nested too deeply to be read here")
+
+
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Has whatever is wrong with what somebody wrote into a row be an error of ours."""
+    try:
+        yield
+    except (Error, MemoryError):
+        raise
+    except Exception as error:
+        if is_of_machine(error):
+            raise
+        raise InvalidError(f"it is nothing that Airfreight writes ({error!r:.200})") from error
 
 
 def _within(data: mmap.mmap | bytes) -> Iterator[dict[str, Any]]:
@@ -197,26 +306,6 @@ def _within(data: mmap.mmap | bytes) -> Iterator[dict[str, Any]]:
             continue
         if type(value) is dict and "_airfreight" in value and "uri" in value:
             yield value
-
-
-def _references(value: Any, level: int) -> Iterator[dict[str, Any]]:
-    """The references in a value of JSON (a user's own dict is never one: formats/document.md)."""
-    if type(value) is str:
-        if level < _LEVELS and "_airfreight" in value:
-            try:
-                inner = json.loads(value)
-            except (ValueError, RecursionError):
-                return
-            yield from _references(inner, level + 1)
-        return
-    if type(value) is list:
-        for one in value:
-            yield from _references(one, level)
-    elif type(value) is dict:
-        if "_airfreight" in value and "uri" in value:  # (Not a value that lies in the row.)
-            yield value
-        for one in value.values():
-            yield from _references(one, level)
 
 
 def _places(root: str, aliases: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:

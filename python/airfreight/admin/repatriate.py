@@ -10,9 +10,10 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 from airfreight import exchange, runtime
+from airfreight.admin.mentions import own
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import CorruptError, Error, ForgedError, InvalidError
+from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, is_of_machine
 from airfreight.exchange import outage
 from airfreight.values._describe import Told
 
@@ -39,6 +40,7 @@ class Report:
         moved: those that lie in the store now (in a dry run: that would).
         changed: rows that somebody wrote meanwhile: what was written to the store for them is gone
             again.
+        at_work: those of tasks that are at work yet, and may write the same again: they stay.
         expired: values whose time is over: they stay where they are.
         foreign: values of another deployment, which are left alone.
         failed: how many could not be moved, by the kind of error.
@@ -50,6 +52,7 @@ class Report:
     found_bytes: int = 0
     moved: int = 0
     changed: int = 0
+    at_work: int = 0
     expired: int = 0
     foreign: int = 0
     failed: Counter[str] = field(default_factory=Counter)
@@ -94,7 +97,11 @@ def repatriate(
                 continue
             report.found += 1
             _move(database, row, fields, report, write=write)
-        except Error as error:
+        except Exception as raised:
+            if is_of_machine(raised) or isinstance(raised, MemoryError):
+                raise
+            # (Rows are written by more people than this package.)
+            error = raised if isinstance(raised, Error) else _no_value_of_ours(raised)
             if fields is not None:
                 error.name_xcom(fields)
             report.failed[error.code] += 1
@@ -121,6 +128,11 @@ def _move(
     if retention is not None and retention <= 0:
         report.expired += 1
         return
+    if database.is_at_work(row):
+        # What it pushes again is of the same attempt, and nothing would keep this from replacing
+        # its object before its row is there.
+        report.at_work += 1
+        return
     if not write:
         report.moved += 1
         return
@@ -133,12 +145,33 @@ def _move(
     if database.rewrite(row, value):
         report.moved += 1
         return
+    if _is_moved(database, row, reference, value):
+        report.moved += 1
+        return
     report.changed += 1
 
     def purge(core: Freight) -> bool:
         return core.purge(reference)
 
     runtime.with_core(purge)
+
+
+def _is_moved(database: Database, row: Row, reference: str, value: Any) -> bool:
+    """Whether another one like this has moved the value meanwhile; the row names what is there.
+
+    Both have written the object, and each wrote over what was there: the row has to name the last.
+    """
+    there = database.reread(row)
+    other = None if there is None else own(there.raw)
+    mine = json.loads(reference)
+    if there is None or other is None:
+        return False
+    if any(other.get(name) != mine[name] for name in ("uri", "size_bytes", "digest")):
+        return False
+    stores = runtime.administration()
+    key = mine["uri"].removeprefix(f"{stores.root(mine['store'])}/")
+    metadata = stores.head(mine["store"], key)[2]
+    return metadata.get("af-write") != mine["write"] or database.rewrite(there, value)
 
 
 def _ours(row: Row) -> dict[str, Any] | None:

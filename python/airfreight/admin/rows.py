@@ -116,8 +116,23 @@ class Source(Protocol):
     ) -> Iterator[Row]:
         """The rows; of one DAG or run, with our mark in them, or written since, where asked."""
 
-    def find(self, coordinates: Iterable[tuple[str, str, str, int, str]]) -> Iterator[Row]:
-        """The rows of these coordinates (dag, run, task, map index, key) that are there."""
+    def offset(self) -> float:
+        """Seconds by which the clock of this machine is ahead of its own, as far as it tells."""
+
+    def find(self, coordinates: Iterable[tuple[str, str, str, int | None, str]]) -> Iterator[Row]:
+        """The rows of these coordinates (dag, run, task, map index, key) that are there.
+
+        Those of every map index where that is None.
+        """
+
+    def find_of_attempts(self, attempts: Iterable[tuple[str, str]]) -> Iterator[Row]:
+        """The rows of these (task instance, key) that are there; none before Airflow 3.4."""
+
+    def at_work(self, after: int) -> list[Run]:
+        """The runs whose tasks may run, and those that were made after that of a number."""
+
+    def rows_of(self, runs: Iterable[Run], since: datetime) -> Iterator[Row]:
+        """The rows of runs with our mark in them that were written since; others may be there."""
 
     def remove(self, rows: Iterable[Row]) -> int:
         """Removes rows that still have the value that was read; how many that were."""

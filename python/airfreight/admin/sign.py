@@ -11,11 +11,12 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from airfreight import exchange, runtime, signing
+from airfreight.admin.mentions import standing
 from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, ForgedError, UnavailableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection
     from concurrent.futures import Executor
 
     from airfreight.admin.database import Database
@@ -203,23 +204,9 @@ def _references(row: Row) -> tuple[Any, list[_Found]]:
         return value, [_Found(dict(value), True, put)]
     return value, [
         _Found(content, False, partial(at.__setitem__, _TAG))
-        for at, content in _tagged(value.get("value"))
+        for at, name, content in standing(value.get("value"), strict=True)
+        if name == _TAG and len(at) == 1 and exchange.ours(content) is not None
     ]
-
-
-def _tagged(document: Any) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """The references of a document, with what they stand in."""
-    waiting = [document]
-    while waiting:
-        here = waiting.pop()
-        if isinstance(here, dict):
-            content = here.get(_TAG)
-            if len(here) == 1 and isinstance(content, dict) and exchange.ours(content) is not None:
-                yield here, content
-            else:
-                waiting.extend(here.values())
-        elif isinstance(here, list):
-            waiting.extend(here)
 
 
 def _note(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
+import os
+from typing import IO, TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -13,6 +14,21 @@ if TYPE_CHECKING:
 LINES = 100_000
 #: Files that are merged at a time: each is open all the while.
 _FILES = 64
+
+
+def sync(file: IO[Any]) -> None:
+    """Has what was written to a file outlast a crash of the machine."""
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """The same for the names in a folder."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 class Sorter:
@@ -60,6 +76,10 @@ class Sorter:
             file.unlink()
         self._files = []
 
+    def sizes(self) -> dict[str, int]:
+        """The bytes of each of its files, by their names, when all lines lie in files."""
+        return {f"{self._folder.name}/{file.name}": file.stat().st_size for file in self._files}
+
     def __iter__(self) -> Iterator[bytes]:
         """All lines."""
         self.flush()
@@ -75,7 +95,9 @@ class Sorter:
                 if line != last:
                     out.write(line + b"\n")
                 last = line
+            sync(out)
         part.rename(path)
+        sync_folder(self._folder)
         self._next += 1
         self._files.append(path)
 

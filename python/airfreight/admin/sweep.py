@@ -9,6 +9,9 @@ Four steps, whose results lie in a folder, so that a sweep that was ended goes o
 4. remove  each candidate, after one more look at row, run and object.
 
 In memory is one batch of anything at a time.
+
+What a row leads to may be past reading: it is forged, or this process has not the keys or the
+rights. A value refers to what was put by hand, or to what its own DAG has pushed: both stay then.
 """
 
 from __future__ import annotations
@@ -20,11 +23,11 @@ from dataclasses import asdict
 from datetime import datetime, timedelta, timezone
 from hashlib import blake2b
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from airfreight.admin.joining import SEPARATOR, Needed, Runs
-from airfreight.admin.mentions import Mentions
-from airfreight.admin.sorting import Sorter
+from airfreight.admin.mentions import Mentions, own
+from airfreight.admin.sorting import Sorter, sync
 from airfreight.admin.sweep_state import Found, Rules, State
 from airfreight.errors import InvalidError, NotFoundError, ReplacedError, UnsupportedError
 
@@ -35,13 +38,20 @@ if TYPE_CHECKING:
     from airfreight._core import Administration
     from airfreight.admin.ownership import Ownership
     from airfreight.admin.rows import Row, Run, Source
+    from airfreight.errors import Error
 
 _STEPS = ("list", "read", "join", "remove", "done")
 #: Objects and uploads in one answer of a store.
 _PAGE = 1000
 #: Candidates that are removed after one more look at rows and runs: few, so that no time passes
-#: between the two, and Airflow can be asked for all rows that were written meanwhile.
-_AT_A_TIME = 64
+#: between the two.
+_AT_A_TIME = 256
+#: Seconds between two looks at all rows that were written meanwhile, which no index tells: so long
+#: at least, and so many times as long as one takes. Rows of runs at work, which have an index, are
+#: looked at each time.
+_ALL_EVERY, _ALL_SHARE = 60.0, 10
+#: Runs that ended so shortly before rows were read may have tasks still that write.
+_LATE_TASKS = timedelta(hours=1)
 _SIDE_BY_SIDE = 16
 #: So many objects may go, whatever stays.
 _MANY = 1000
@@ -102,11 +112,15 @@ class Sweep:
         folder.mkdir(parents=True, exist_ok=True)
         roots = {name: stores.root(name) for name in owners}
         asked = {
-            **json.loads(json.dumps(asdict(rules))),
+            **asdict(rules),
             "remove": remove,
             "database": source.name,
-            "aliases": [list(pair) for pair in self._aliases],
+            # (A name may be that of several: localhost is another one in each pod.)
+            "identity": source.identity(),
+            "owners": {name: asdict(owner) for name, owner in owners.items()},
+            "aliases": self._aliases,
         }
+        asked = json.loads(json.dumps(asked))
         now = State(asked, roots, clock())
         there = State.load(folder)
         if there is not None and there.step != "done":
@@ -126,6 +140,16 @@ class Sweep:
         self._newly: Mentions | None = None
         self._last: dict[str, frozenset[str]] | None = None
         self._known_runs: dict[tuple[str, str], Run | None] = {}
+        #: Runs that were at work since rows were read, by how the keys of their objects begin.
+        self._working: dict[str, Run] = {}
+        #: When rows were looked at last, those of all runs too, and how long that takes.
+        self._looked_at: float | None = None
+        self._looked_at_all: float | None = None
+        self._all_take = 0.0
+        #: How the keys of DAGs begin that are kept for what can't be read, and of how many.
+        self._unsure: tuple[int, set[str]] = 0, set()
+        #: The row that is looked at; or its DAG, and how it is told of.
+        self._row: Row | tuple[str, str] = "", ""
 
     def run(self) -> State:
         """Does all steps that are left."""
@@ -160,7 +184,15 @@ class Sweep:
 
         A database that was reset, or restored from a backup, is the claimed one all the same.
         """
+        some_go = any(found.orphans for found in self.state.found.values())
         for store, found in self.state.found.items():
+            if some_go and found.dangling and not found.objects and not self._even_most:
+                raise InvalidError(
+                    f"rows refer to {found.dangling:,} objects of the store {store}, and there is "
+                    f"none at all in {self.state.stores[store]}: is it there, is it mounted? What "
+                    "lies in other stores may be needed by its values. No object was removed; "
+                    "where the values are lost, give --even-most"
+                )
             left = found.needed + found.young
             if self._even_most or found.orphans <= max(_MANY, left):
                 continue
@@ -168,7 +200,7 @@ class Sweep:
                 f"{found.orphans:,} objects of the store {store} would go, and {left:,} stay; the "
                 f"database has {self.state.rows:,} rows of Airfreight's. Where it was reset, or "
                 "restored from a backup, these objects may be all there is of their values. "
-                "Nothing was removed; where they are to go, give --even-most"
+                "No object was removed; where they are to go, give --even-most"
             )
 
     # 1. What is there.
@@ -232,31 +264,40 @@ class Sweep:
         if self._remove and self._rules.retention:
             yield from self._expire()
         self.state.read_at = self._clock()
-        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        self.state.forget_unread()
+        mentions = self._mentions()
         needed = {store: Sorter(self._folder / _name("needed", store)) for store in self._owners}
         runs = Sorter(self._folder / "runs")
         leading = Sorter(self._folder / "leading")
         for lines in (*needed.values(), runs, leading):
             lines.clear()
         self.state.rows = self.state.runs = 0
+        self.state.files = {}
         self.state.expired_rows *= self._remove
         with self._source.snapshot() as still:
             last = self._last = self._last_runs(still)
+            late = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _LATE_TASKS
             for run in still.runs():
                 self.state.runs += 1
+                self.state.last_run = run.id
+                if not run.over or (run.ended is not None and run.ended >= late):
+                    self._note_work(run)
                 runs.add(f"{_run_prefix(run.dag, run.run)}\t{self._held(run, last)}".encode())
             self._tell("read", 0, 0)
             for row in still.rows(marked=True):
                 self.state.rows += 1
+                self._row = row
                 if not self._remove and self._expires(row, still, last, mentions):
                     self.state.expired_rows += 1
                     continue
-                own = _own_uri(row.raw, row.written.timestamp() < self.state.began)
+                reference = own(row.raw) if row.written.timestamp() < self.state.began else None
+                uri = "" if reference is None else str(reference["uri"])
                 for reference in mentions.leading(row.raw or b""):
-                    leading.add(json.dumps(reference).encode())
+                    named = json.dumps([row.dag, _told(row)])
+                    leading.add(f"{json.dumps(reference)}\t{named}".encode())
                 for store, key in mentions.direct(row.raw or b""):
                     line = key.encode()
-                    if own is not None and own.endswith("/" + key):
+                    if uri.endswith("/" + key):
                         line += b"\town"
                     needed[store].add(line)
                 if self.state.rows % _PAGE == 0:
@@ -264,15 +305,42 @@ class Sweep:
                     # (Whoever goes on here begins this step anew: its snapshot is gone.)
                     yield
         # Only now: to read many objects takes long, and the transaction is not open any more.
+        before = b""
         for count, line in enumerate(leading, 1):
-            for store, key in mentions.inside(json.loads(line)):
-                needed[store].add(key.encode())
+            text, _, about = line.partition(SEPARATOR)
+            # (One that many rows have is looked into for the first.)
+            if text != before:
+                before = text
+                dag, where = json.loads(about)
+                self._row = dag, where
+                for store, key in mentions.inside(json.loads(text)):
+                    needed[store].add(key.encode())
             if count % _PAGE == 0:
                 self._tell("read", self.state.rows, 0)
                 yield
         leading.clear()
         for lines in (*needed.values(), runs):
             lines.flush()
+            self.state.files |= lines.sizes()
+
+    def _mentions(self) -> Mentions:
+        return Mentions(self.state.stores, self._aliases, self._folder, self._miss)
+
+    def _miss(self, reference: Mapping[str, Any], error: Error) -> None:
+        """Keeps what the row that is looked at may lead to."""
+        row = self._row
+        dag, where = row if isinstance(row, tuple) else (row.dag, _told(row))
+        dags = {name for name in (dag, reference.get("dag")) if isinstance(name, str) and name}
+        self.state.miss(where, str(error), sorted(dags))
+
+    def _is_unsure(self, key: str) -> bool:
+        """Whether what can't be read may lead to an object."""
+        if not self.state.unread:
+            return False
+        dags = self.state.unread_dags
+        if self._unsure[0] != (count := -1 if dags is None else len(dags)):
+            self._unsure = count, {_folder_of(dag) for dag in dags or ()}
+        return dags is None or _BY_HAND in key or key.partition("/")[0] in self._unsure[1]
 
     def _last_runs(self, source: Source) -> dict[str, frozenset[str]]:
         """By DAG, the runs that are kept for being the last.
@@ -303,8 +371,9 @@ class Sweep:
 
     def _is_swept(self, row: Row, mentions: Mentions) -> bool:
         """Whether a row is a reference, and its object lies in one of the stores that are swept."""
-        own = not row.archived and _own_uri(row.raw, True) is not None
-        return own and any(True for _ in mentions.direct(row.raw or b""))
+        if row.archived or own(row.raw) is None:
+            return False
+        return any(True for _ in mentions.direct(row.raw or b""))
 
     def _expires(
         self, row: Row, source: Source, last: Mapping[str, frozenset[str]], mentions: Mentions
@@ -325,7 +394,7 @@ class Sweep:
     def _expire(self) -> Iterator[None]:
         """Removes the rows of runs that have outlived their retention."""
         last = self._last_runs(self._source)
-        mentions = Mentions(self.state.stores, self._aliases, self._folder)
+        mentions = self._mentions()
         for run in self._source.runs():
             if not self._is_over(run, last):
                 continue
@@ -337,10 +406,11 @@ class Sweep:
     # 3. What is not.
 
     def _join(self) -> Iterator[None]:
+        self._check_files()
         for store in self._owners:
             found = self.state.found[store]
             found.foreign = found.needed = found.young = found.orphans = found.orphan_bytes = 0
-            found.dangling = 0
+            found.dangling = found.unsure = 0
             found.shown = [one for one in found.shown if one[0] == "upload"]
             objects = iter(Sorter(self._folder / _name("objects", store)))
             needed = Needed(iter(Sorter(self._folder / _name("needed", store))))
@@ -357,10 +427,22 @@ class Sweep:
                     self._dangle(found, dangling)
                     if self._goes(found, line, key.decode(errors="replace"), is_needed, runs):
                         out.write(line + b"\n")
+                sync(out)
                 found.foreign += found.objects - count  # Those whose names no line holds.
             self._dangle(found, needed.rest())
             self.state.done[store] = 0
             yield
+
+    def _check_files(self) -> None:
+        """That what was read is still there: with less of it, more would look needless."""
+        for name, size in self.state.files.items():
+            path = self._folder / name
+            if not path.is_file() or path.stat().st_size != size:
+                raise InvalidError(
+                    f"{path} is not what this sweep has left there: something removes or changes "
+                    f"files in its folder. Remove {self._folder}, or give --state another folder, "
+                    "and begin anew"
+                )
 
     def _dangle(self, found: Found, keys: Iterable[bytes]) -> None:
         for key in keys:
@@ -387,6 +469,9 @@ class Sweep:
         # (0: the store did not tell.)
         if not int(modified) or float(modified) > self.state.began - age:
             found.young += 1
+            return False
+        if self._is_unsure(key):
+            found.unsure += 1
             return False
         found.orphans += 1
         found.orphan_bytes += int(size)
@@ -423,12 +508,35 @@ class Sweep:
 
     def _look_at_new_rows(self) -> None:
         """Notes what rows speak of that were written since all were read."""
-        since = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _CLOCKS
+        now = self._clock()
         # (One for all looks: what it has looked into once is in `_new` already.)
         if self._newly is None:
-            self._newly = Mentions(self.state.stores, self._aliases, self._folder)
+            self._newly = self._mentions()
         self._source = self._source.again()
-        for row in self._source.rows(marked=True, since=since):
+        for run in self._source.at_work(self.state.last_run):
+            self._note_work(run)
+        before = self._looked_at_all
+        if before is None or now - before >= max(_ALL_EVERY, _ALL_SHARE * self._all_take):
+            rows = self._source.rows(marked=True, since=self._since(before))
+            self._note_new(rows)
+            self._looked_at_all, self._all_take = now, self._clock() - now
+        else:
+            runs = list(self._working.values())
+            self._note_new(self._source.rows_of(runs, self._since(self._looked_at)))
+        self._looked_at = now
+
+    def _since(self, look: float | None) -> datetime:
+        """From when on rows were not seen, if that was the last look at them."""
+        seen = self.state.read_at if look is None else look
+        return datetime.fromtimestamp(seen, timezone.utc) - _CLOCKS
+
+    def _note_work(self, run: Run) -> None:
+        self._working[_run_prefix(run.dag, run.run)] = run
+
+    def _note_new(self, rows: Iterator[Row]) -> None:
+        assert self._newly is not None
+        for row in rows:
+            self._row = row
             for store, key in self._newly.of(row.raw or b""):
                 self._new.add(_digest(store, key))
             if len(self._new) > _NEW_ROWS:
@@ -443,7 +551,9 @@ class Sweep:
 
         if self._last is None:  # The sweep was begun by another process.
             self._last = self._last_runs(self._source)
-        going, wanted, runs = {}, {}, set()
+        going: dict[str, bytes] = {}
+        wanted: list[tuple[str, str, str, int | None, str]] = []
+        attempts, runs = [], set()
         for line in lines:
             key = line[: line.index(SEPARATOR)].decode()
             if _digest(store, key) in self._new:
@@ -453,22 +563,33 @@ class Sweep:
             if told is None:
                 continue  # Shortened: what is new of it was seen above.
             runs.add((told["dag"], told["run"]))
-            if told["put_name"] is None:
-                where = told["dag"], told["run"], told["task"], told["map_index"], told["key"]
-                wanted[where] = key
-        mentions = Mentions(self.state.stores, self._aliases, self._folder)
-        for row in self._source.find(wanted):
+            if told["put_name"] is not None:
+                continue  # It has no row of its own; which one speaks of it was seen above.
+            if told["ti_id"] is not None:
+                attempts.append((told["ti_id"], told["key"]))
+            else:
+                # (One that another task wrote does not say of which map index it is.)
+                index = told["map_index"] if told["write_id"] is None else None
+                wanted.append((told["dag"], told["run"], told["task"], index, told["key"]))
+        mentions = self._mentions()
+        for row in (*self._source.find(wanted), *self._source.find_of_attempts(attempts)):
+            self._row = row
             for _, key in mentions.of(row.raw or b""):
                 going.pop(key, None)
         there = {
             _run_prefix(run.dag, run.run): self._held(run, self._last)
             for run in self._source.find_runs(runs).values()
         }
-        return [
-            line
-            for key, line in going.items()
-            if there.get(_prefix_of(key)) not in (("all", "hand") if _BY_HAND in key else ("all",))
-        ]
+        held = (self._is_held(key, there.get(_prefix_of(key))) for key in going)
+        return [line for line, stays in zip(going.values(), held, strict=True) if not stays]
+
+    def _is_held(self, key: str, by_run: str | None) -> bool:
+        """Whether an object that no row needs stays."""
+        if by_run == "all" or (by_run == "hand" and _BY_HAND in key) or self._is_unsure(key):
+            return True
+        # (Of a shortened name no run can be asked for; those at work are known.)
+        run = self._working.get(_prefix_of(key)) if "~" in key else None
+        return run is not None and not run.over
 
     def _remove_one(self, store: str, line: bytes) -> int | None:
         """Removes an object, if it is the one that was listed, and ours; its bytes."""
@@ -524,19 +645,21 @@ class Sweep:
         return all(run.over for run in found.values())
 
 
-def _own_uri(raw: bytes | str | None, old: bool) -> str | None:
-    """The address in a row that is a reference and nothing else, if it is `old`."""
-    if raw is None or not old:
-        return None
-    from airfreight import exchange
+def _told(row: Row) -> str:
+    """A row, for people."""
+    index = f"[{row.map_index}]" if row.map_index >= 0 else ""
+    where = f"{row.dag} / {row.run} / {row.task}{index} / {row.key} ({row.table})"
+    return where if where.isprintable() else ascii(where)[1:-1]
+
+
+def _folder_of(dag: str) -> str:
+    """How the keys of a DAG's objects begin; empty for what is the name of none."""
+    from airfreight import _core
 
     try:
-        fields = exchange.ours(raw if isinstance(raw, bytes) else json.loads(raw))
-    except (ValueError, RecursionError, InvalidError):  # (Too deep to be ours.)
-        return None
-    if fields is None or fields["_xcom_backend"] == "inline":
-        return None
-    return str(fields.get("uri"))
+        return _core.encode_part(dag)
+    except (ValueError, TypeError):  # (No text that a database keeps.)
+        return ""
 
 
 def _run_prefix(dag: str, run: str) -> str:

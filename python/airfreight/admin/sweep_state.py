@@ -12,15 +12,18 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airfreight.admin.mentions import LOOKED_INTO
+from airfreight.admin.sorting import sync, sync_folder
 from airfreight.errors import InvalidError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-_VERSION = 1
+_VERSION = 2
 #: Keys of each kind in a report.
 SHOWN = 20
+#: DAGs that are kept for what can't be read; of more, all are.
+_MOST_DAGS = 10_000
 _LOCK = "lock"
 #: What a sweep keeps in its folder, by how the names begin.
 _OURS = ("objects-", "uploads-", "needed-", "candidates-", LOOKED_INTO)
@@ -98,6 +101,7 @@ class Found:
         foreign: objects under the prefix whose keys are not those of XComs.
         needed: objects that a row or a run needs.
         young: objects that nothing needs, and that are within the grace period.
+        unsure: objects that nothing else needs, and that what can't be read may lead to.
         orphans: candidates, and their bytes.
         orphan_bytes: as it says.
         dangling: references in rows whose objects are not there.
@@ -114,6 +118,7 @@ class Found:
     foreign: int = 0
     needed: int = 0
     young: int = 0
+    unsure: int = 0
     orphans: int = 0
     orphan_bytes: int = 0
     dangling: int = 0
@@ -132,25 +137,65 @@ class Found:
 
 @dataclass
 class State:
-    """Where a sweep is; what `state.json` in its folder holds."""
+    """Where a sweep is; what `state.json` in its folder holds.
+
+    Attributes:
+        rules: what it was asked for, where, and by whom.
+        stores: their roots.
+        began, step, lists, done: how far it is.
+        files: what it has read lies in these, of so many bytes.
+        read_at: when rows were read.
+        last_run: the newest run by then.
+        expired_rows, rows, runs, found: counts.
+        unread: rows that lead to what can't be read; unread_last is the last one.
+        unread_shown: the first of them: [row, why].
+        unread_dags: whose objects they may lead to; None for all.
+    """
 
     rules: dict[str, Any]
     stores: dict[str, str]
     began: float
     step: str = "list"
     lists: dict[str, str | None] = field(default_factory=dict)
+    files: dict[str, int] = field(default_factory=dict)
     read_at: float = 0.0
+    last_run: int = 0
     expired_rows: int = 0
     rows: int = 0
     runs: int = 0
     done: dict[str, int] = field(default_factory=dict)
     found: dict[str, Found] = field(default_factory=dict)
+    unread: int = 0
+    unread_last: str = ""
+    unread_shown: list[list[str]] = field(default_factory=list)
+    unread_dags: dict[str, int] | None = field(default_factory=dict)
+
+    def miss(self, where: str, why: str, dags: Iterable[str]) -> None:
+        """Notes a row that leads to what can't be read, and whose objects that may speak of."""
+        if where != self.unread_last:
+            self.unread += 1
+            self.unread_last = where
+            if self.unread <= SHOWN:
+                self.unread_shown.append([where, why])
+        if self.unread_dags is None:
+            return
+        some = dict.fromkeys(dags, 1)
+        self.unread_dags |= some
+        if not some or len(self.unread_dags) > _MOST_DAGS:
+            self.unread_dags = None
+
+    def forget_unread(self) -> None:
+        """Before all rows are read."""
+        self.unread, self.unread_last, self.unread_shown, self.unread_dags = 0, "", [], {}
 
     def save(self, folder: Path) -> None:
         """Writes it in place of what was there."""
         part = folder / "state.part"
-        part.write_text(json.dumps({"version": _VERSION, **asdict(self)}))
+        with part.open("w") as file:
+            json.dump({"version": _VERSION, **asdict(self)}, file)
+            sync(file)
         part.rename(folder / "state.json")
+        sync_folder(folder)
 
     @classmethod
     def load(cls, folder: Path) -> State | None:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airfreight.cli.output import quiet
+from airfreight.cli.output import end_progress, progress, quiet
 
 if TYPE_CHECKING:
     import argparse
@@ -78,7 +78,7 @@ def _run(asked: argparse.Namespace) -> int:
                 deployment_id=settings().deployment_id,
                 change=asked.yes,
                 even_running=asked.even_running,
-                progress=_progress,
+                progress=progress,
             )
         except Error as error:
             if where is not None:
@@ -117,14 +117,8 @@ def _place(asked: argparse.Namespace) -> Path | None:
     return where
 
 
-def _progress(text: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r{text}\033[K", end="", file=sys.stderr, flush=True)
-
-
 def _tell(receipt: Receipt, where: Path | None) -> None:
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
+    end_progress()
     done = "removed" if receipt.changed else "would remove"
     rows = ", ".join(f"{count} of {table}" for table, count in receipt.rows.items())
     print(f"{done} {sum(receipt.rows.values())} rows" + (f" ({rows})" if rows else ""))
@@ -142,6 +136,11 @@ def _tell(receipt: Receipt, where: Path | None) -> None:
     _list("rows refer to what no configured store has; nobody looked there", receipt.elsewhere)
     if receipt.rows_remaining:
         print(f"STILL THERE: {receipt.rows_remaining} rows")
+    if receipt.rows_unowned:
+        print(
+            f"{receipt.rows_unowned} archived rows do not say of which DAG they are (their task "
+            "instances are gone): `airflow db drop-archived` removes them"
+        )
     if receipt.problem:
         print(f"it ended early: {receipt.problem}. Run it again")
     if receipt.nothing:

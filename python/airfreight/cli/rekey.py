@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from airfreight.cli.output import quiet
+from airfreight.cli.output import end_progress, progress, quiet
 
 if TYPE_CHECKING:
     import argparse
@@ -48,8 +48,7 @@ def _run(asked: argparse.Namespace) -> int:
         def told(so_far: Report) -> None:
             nonlocal report
             report = so_far
-            if sys.stderr.isatty():
-                print(f"\r{so_far.sealed} sealed objects", end="", file=sys.stderr)
+            progress(f"{so_far.sealed} sealed objects")
 
         try:
             found = database.connect(asked.database)
@@ -69,6 +68,7 @@ def _run(asked: argparse.Namespace) -> int:
             report.ended = str(error)
         except KeyboardInterrupt:
             report.ended = "stopped"
+        end_progress()
     if asked.json:
         print(json.dumps({**report.as_json(), "dry_run": not asked.yes}, indent=2))
     else:

@@ -6,7 +6,7 @@ import json
 import sys
 from typing import TYPE_CHECKING, Any
 
-from airfreight.cli.output import quiet
+from airfreight.cli.output import end_progress, progress, quiet
 
 if TYPE_CHECKING:
     import argparse
@@ -55,12 +55,13 @@ def _run(asked: argparse.Namespace) -> int:
                 write=asked.yes,
                 dag=asked.dag,
                 run=asked.dag_run,
-                told=_progress if sys.stderr.isatty() else lambda _: None,
+                told=_progress,
             )
         except Error as error:
             report.ended = str(error)
         except KeyboardInterrupt:
             report.ended = "stopped: run it again to go on"
+        end_progress()
     if asked.json:
         print(json.dumps({**report.as_json(), "dry_run": not asked.yes}, indent=2))
     else:
@@ -69,7 +70,7 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _progress(report: Report) -> None:
-    print(f"\r{report.found} values in rows, {report.moved} moved", end="", file=sys.stderr)
+    progress(f"{report.found} values in rows, {report.moved} moved")
 
 
 def _print(report: Report, *, write: bool) -> None:
@@ -81,6 +82,8 @@ def _print(report: Report, *, write: bool) -> None:
         print(f"{report.foreign} are another deployment's and were left alone")
     if report.expired:
         print(f"{report.expired} have expired and stay where they are")
+    if report.at_work:
+        print(f"{report.at_work} are of tasks at work and stay: run it again when these have ended")
     if report.changed:
         print(f"{report.changed} rows were written by others meanwhile and left alone")
     if report.ended:

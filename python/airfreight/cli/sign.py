@@ -8,6 +8,8 @@ import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
+from airfreight.cli.output import end_progress, progress
+
 if TYPE_CHECKING:
     from airfreight.admin.sign import Report
 
@@ -69,12 +71,13 @@ def _run(asked: argparse.Namespace) -> int:
             dag=asked.dag,
             after=asked.after,
             report=report,
-            told=_progress if sys.stderr.isatty() else lambda _: None,
+            told=_progress,
         )
     except Error as error:
         ended = str(error)
     except KeyboardInterrupt:
         ended = "stopped"
+    end_progress()
     if asked.json:
         print(json.dumps({**report.as_json(), "dry_run": not asked.yes, "ended": ended}, indent=2))
     else:
@@ -87,7 +90,7 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _progress(report: Report) -> None:
-    print(f"\r{report.rows} rows, {report.made} signatures", end="", file=sys.stderr, flush=True)
+    progress(f"{report.rows} rows, {report.made} signatures")
 
 
 def _print(report: Report, asked: argparse.Namespace) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airfreight.cli import source
-from airfreight.cli.output import quiet
+from airfreight.cli.output import end_progress, progress, quiet
 
 if TYPE_CHECKING:
     from airfreight.admin.sweep_state import State
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 #: S3 dates an object of several parts by the beginning of its upload, which may take long.
 _LEAST_GRACE = 86_400
+#: Seconds; a sweep allows for an hour between the clocks of those who write rows.
+_MOST_OFFSET = 3600
 _STATE = Path("airfreight-sweep")
 _ARCHIVES = (
     "Airflow's API shows no archive tables: what `airflow db clean` has put there would lose its "
@@ -147,6 +149,12 @@ def _run(asked: argparse.Namespace) -> int:
                 raise InvalidError(
                     f"--store {unknown[0]}: the settings have {', '.join(stores.names)}"
                 )
+            if asked.yes and abs(offset := found.offset()) > _MOST_OFFSET:
+                raise InvalidError(
+                    f"the clock of this machine is {offset:+,.0f} s from that of the database "
+                    f"{found.name}: what is old enough to go can't be told. Set it (chrony, ntpd, "
+                    "or that of the host of this container)"
+                )
             if asked.yes and found.is_replica():
                 raise InvalidError(
                     f"the database {found.name} is a replica: a row of the moment may not be there "
@@ -175,6 +183,7 @@ def _run(asked: argparse.Namespace) -> int:
                     progress=_progress,
                 ).run()
                 sweep_state.forget(asked.state)
+            end_progress()
         except Error as error:
             print(f"error: {error}", file=sys.stderr)
             return 1
@@ -185,12 +194,18 @@ def _run(asked: argparse.Namespace) -> int:
         print(json.dumps(_report(state, asked.yes), indent=2))
     else:
         _tell(state, asked.yes)
+    if state.unread:
+        print(
+            f"warning: {state.unread:,} rows lead to what can't be read here, and what that may "
+            "speak of was left. Where a row is forged or damaged, clear its task or delete it; "
+            "where keys, permissions or a store are missing here, give those that the workers have",
+            file=sys.stderr,
+        )
+        return 1
     return 0
 
 
 def _progress(step: str, done: int, whole: int) -> None:
-    if not sys.stderr.isatty():
-        return
     what = {
         "list": "objects listed",
         "read": "rows read",
@@ -201,7 +216,7 @@ def _progress(step: str, done: int, whole: int) -> None:
     if whole:
         width = 30 * min(done, whole) // whole
         bar = f" [{'#' * width}{'.' * (30 - width)}] {100 * min(done, whole) // whole} %"
-    print(f"\r{done:,} {what}{bar}\033[K", end="", file=sys.stderr, flush=True)
+    progress(f"{done:,} {what}{bar}")
 
 
 def _report(state: State, removed: bool) -> dict[str, Any]:
@@ -212,6 +227,8 @@ def _report(state: State, removed: bool) -> dict[str, Any]:
         "rows": state.rows,
         "runs": state.runs,
         "expired_rows": state.expired_rows,
+        "unread": state.unread,
+        "unread_rows": state.unread_shown,
         "stores": {
             name: {"root": state.stores[name], **asdict(found)}
             for name, found in state.found.items()
@@ -220,18 +237,20 @@ def _report(state: State, removed: bool) -> dict[str, Any]:
 
 
 def _tell(state: State, removed: bool) -> None:
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr)
     print(f"{state.rows:,} rows of Airfreight's, of {state.runs:,} runs")
     if state.expired_rows:
         done = "removed" if removed else "to remove"
         print(f"{state.expired_rows:,} rows {done}: their runs have outlived the retention")
+    for row, why in state.unread_shown:
+        print(f"can't be read: {row}: {why}")
     for name, found in state.found.items():
         print(f"store {name}: {state.stores[name]}")
         print(f"  {found.objects:,} objects, {_size(found.bytes)}")
         if found.foreign:
             print(f"  {found.foreign:,} are no XComs of ours by their names, and are left")
         print(f"  {found.needed:,} are needed, {found.young:,} are not, and too young to go")
+        if found.unsure:
+            print(f"  {found.unsure:,} are left for the rows that lead to what can't be read")
         print(f"  {found.orphans:,} orphans, {_size(found.orphan_bytes)}")
         print(f"  {found.dangling:,} rows refer to what is not there")
         print(f"  {found.uploads:,} uploads were begun and not ended")

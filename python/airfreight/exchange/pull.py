@@ -352,9 +352,9 @@ def _check_consistency(fields: dict[str, Any], kind: Any) -> None:
             f"the row says that the object is a {kind}, and its name does not end in "
             f".{' or .'.join(extensions)}"
         )
-    elif not uri.startswith(f"{fields['_xcom_backend']}://"):
+    elif not uri.startswith(f"{fields.get('_xcom_backend')}://"):
         wrong = ForgedError(
-            f"the row says {fields['_xcom_backend']!r}, and its URI names another kind of store"
+            f"the row says {fields.get('_xcom_backend')!r}, and its URI names another kind of store"
         )
     else:
         return
