@@ -333,9 +333,9 @@ def test_no_object_is_read_while_the_transaction_is_open(
             yield still
         seen.append("closed")
 
-    def saved(*given: Any) -> None:
+    def saved(*given: Any, **named: Any) -> None:
         seen.append("read")
-        save(*given)
+        save(*given, **named)
 
     monkeypatch.setattr(Database, "snapshot", open_)
     monkeypatch.setattr(exchange, "save", saved)
@@ -478,9 +478,9 @@ def test_new_values_are_looked_into_once(world: World, monkeypatch: pytest.Monke
     save = exchange.save
     read: list[int] = []
 
-    def saved(*given: Any) -> None:
+    def saved(*given: Any, **named: Any) -> None:
         read.append(1)
-        save(*given)
+        save(*given, **named)
 
     monkeypatch.setattr(exchange, "save", saved)
     found = made.run().found["default"]
@@ -736,7 +736,7 @@ def test_what_can_not_be_looked_into_keeps_what_it_may_lead_to(
     gone = world.push(b"orphan", 60, dag_id="e", row=False)
     before = world.keys()
 
-    def save(*_: Any) -> None:
+    def save(*_: Any, **__: Any) -> None:
         raise from_core(error, "not for you", "", "", 0, "", "", False)
 
     with monkeypatch.context() as patch:
@@ -758,7 +758,7 @@ def test_a_store_that_is_away_ends_the_sweep(world: World, monkeypatch: pytest.M
     world.run("d", "r")
     world.push([world.put(b"end", 400, "end", run="gone")] * 2, 60)
 
-    def save(*_: Any) -> None:
+    def save(*_: Any, **__: Any) -> None:
         raise from_core("Unavailable", "away", "", "", 0, "", "", True)
 
     monkeypatch.setattr(exchange, "save", save)
