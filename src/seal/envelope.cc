@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "seal/key_list.h"
+
 namespace airfreight {
 namespace {
 
@@ -41,14 +43,6 @@ class Fields {
 };
 
 }  // namespace
-
-bool IsSealingKeyId(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxSealingKeyIdBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '.' || c == '_' || c == '-';
-         });
-}
 
 std::optional<uint64_t> PlainSize(uint64_t sealed) {
   constexpr uint64_t kTag = kSealedFrameBytes - kFrameBytes;
@@ -89,9 +83,9 @@ Result<Envelope> Envelope::Parse(ByteView bytes) {
   std::copy(salt.begin(), salt.end(), envelope.salt.begin());
   // (Both lengths together are within what is there: 64 and 900 of 1,024.)
   const uint64_t id_size = fields.Byte();
-  if (id_size > kMaxSealingKeyIdBytes) return NoEnvelope("its key id is too long");
+  if (id_size > kMaxKeyIdBytes) return NoEnvelope("its key id is too long");
   envelope.key_id = AsText(fields.Take(id_size));
-  if (!IsSealingKeyId(envelope.key_id)) return NoEnvelope("it has no key id");
+  if (!IsKeyId(envelope.key_id)) return NoEnvelope("it has no key id");
   const uint64_t wrapped_size = fields.Short();
   if (wrapped_size == 0 || wrapped_size > kMaxWrappedBytes) {
     return NoEnvelope("its wrapped key has a length that none has");

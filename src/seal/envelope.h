@@ -20,10 +20,6 @@ inline constexpr uint64_t kEnvelopeBytes = 1024;
 inline constexpr uint64_t kFrameBytes = uint64_t{64} << 10;
 inline constexpr uint64_t kSealedFrameBytes = kFrameBytes + 16;  ///< With its tag.
 inline constexpr size_t kMaxWrappedBytes = 900;
-inline constexpr size_t kMaxSealingKeyIdBytes = 64;
-
-/// Whether `text` can be the id of a key: 1 to 64 of `A-Za-z0-9._-`.
-bool IsSealingKeyId(std::string_view text);
 
 /// The length of an object that holds so much.
 constexpr uint64_t SealedSize(uint64_t plain) {

@@ -6,26 +6,24 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/base64.h"
 #include "base/utf8.h"
 #include "seal/aes_gcm.h"
 #include "seal/hkdf.h"
+#include "seal/key_list.h"
 
 namespace airfreight {
 namespace {
 
-constexpr std::string_view kForm =
+constexpr KeyListWords kWords{
+    "[airfreight] seal_keys: ",
     "<id>:<base64 of 32 bytes>, as \"s1:\" and what `openssl rand -base64 32` prints; "
-    "<id>:aws-kms:<ARN, alias or id of a key>; or <id>:gcp-kms:projects/…/cryptoKeys/<name>";
+    "<id>:aws-kms:<ARN, alias or id of a key>; or <id>:gcp-kms:projects/…/cryptoKeys/<name>",
+    "s2:<base64>,s1:<base64>"};
 constexpr std::string_view kObjectPurpose = "airfreight sealed object 1\n";
 constexpr std::string_view kAws = "aws-kms";
 constexpr std::string_view kGoogle = "gcp-kms";
 constexpr size_t kNonceBytes = std::tuple_size_v<GcmNonce>;
 constexpr size_t kWrappedBytes = kNonceBytes + kAesKeyBytes + kGcmTagBytes;
-
-bool Separates(char c) {
-  return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
 
 std::string WrapPurpose(std::string_view id) {
   return fmt::format("airfreight data key 1\n{}", id);
@@ -38,23 +36,15 @@ Status FillRandom(std::byte* out, size_t size) {
 
 std::byte* BytesOf(std::string& text) { return reinterpret_cast<std::byte*>(text.data()); }
 
-tl::unexpected<Error> Wrong(size_t number, std::string_view id, std::string_view what) {
-  // (What is as long as a secret may be one, with its id behind it.)
-  const std::string which = id.empty() || id.size() >= kAesKeyBytes
-                                ? fmt::format("key {}", number)
-                                : fmt::format("key {}, \"{}\",", number, id);
-  return Fail(ErrorCode::kInvalid,
-              fmt::format("[airfreight] seal_keys: {} {}; right is {}", which, what, kForm));
-}
-
 }  // namespace
 
 Result<SealingKeys::Key> SealingKeys::ParseKey(std::string_view entry, size_t number) {
   const size_t colon = entry.find(':');
-  if (colon == std::string_view::npos) return Wrong(number, {}, "has no colon");
+  if (colon == std::string_view::npos) return WrongKey(kWords, number, {}, "has no colon");
   Key key;
-  if (!IsSealingKeyId(entry.substr(0, colon))) {
-    return Wrong(number, {}, "has an id that is not 1 to 64 letters, digits, \".\", \"_\", \"-\"");
+  if (!IsKeyId(entry.substr(0, colon))) {
+    return WrongKey(kWords, number, {},
+                    "has an id that is not 1 to 64 letters, digits, \".\", \"_\", \"-\"");
   }
   key.id = entry.substr(0, colon);
   const std::string_view rest = entry.substr(colon + 1);
@@ -63,28 +53,23 @@ Result<SealingKeys::Key> SealingKeys::ParseKey(std::string_view entry, size_t nu
     key.service = rest.substr(0, second);
     key.name = rest.substr(second + 1);
     if (key.service != kAws && key.service != kGoogle) {
-      return Wrong(number, key.id, "is of a service that is not aws-kms or gcp-kms");
+      return WrongKey(kWords, number, key.id, "is of a service that is not aws-kms or gcp-kms");
     }
     const bool printable =
         std::all_of(key.name.begin(), key.name.end(), [](char c) { return c > 0x20 && c < 0x7f; });
-    if (key.name.empty() || !printable) return Wrong(number, key.id, "has no name of a key");
+    if (key.name.empty() || !printable)
+      return WrongKey(kWords, number, key.id, "has no name of a key");
     if (key.service == kGoogle && (!key.name.starts_with("projects/") ||
                                    key.name.find("/cryptoKeys/") == std::string::npos)) {
-      return Wrong(number, key.id, "is no name of a key of Google's");
+      return WrongKey(kWords, number, key.id, "is no name of a key of Google's");
     }
     return key;
   }
-  // Both alphabets of base64, as of signing_keys.
-  std::string standard(rest);
-  std::replace(standard.begin(), standard.end(), '-', '+');
-  std::replace(standard.begin(), standard.end(), '_', '/');
-  while (standard.size() % 4 != 0) standard += '=';
-  std::optional<std::string> bytes = Base64Decode(standard);
-  OPENSSL_cleanse(standard.data(), standard.size());
-  if (!bytes) return Wrong(number, key.id, "is not base64 behind its colon");
-  key.bytes = Secret(std::move(*bytes));
+  std::optional<Secret> bytes = DecodeKeyBytes(rest);
+  if (!bytes) return WrongKey(kWords, number, key.id, "is not base64 behind its colon");
+  key.bytes = *std::move(bytes);
   if (key.bytes.Reveal().size() != kAesKeyBytes) {
-    return Wrong(number, key.id, fmt::format("has {} bytes", key.bytes.Reveal().size()));
+    return WrongKey(kWords, number, key.id, fmt::format("has {} bytes", key.bytes.Reveal().size()));
   }
   return key;
 }
@@ -92,29 +77,10 @@ Result<SealingKeys::Key> SealingKeys::ParseKey(std::string_view entry, size_t nu
 Result<SealingKeys> SealingKeys::Parse(std::string_view text, KeyService service) {
   SealingKeys keys;
   keys.service_ = std::move(service);
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const auto* const end = std::find_if(text.data() + begin, text.data() + text.size(), Separates);
-    const auto length = static_cast<size_t>(end - (text.data() + begin));
-    if (length > 0) {
-      const size_t number = keys.keys_.size() + 1;
-      if (number > kMaxSealingKeys) {
-        return Fail(ErrorCode::kInvalid,
-                    fmt::format("there are more than {} keys", kMaxSealingKeys));
-      }
-      AIRFREIGHT_ASSIGN_OR_RETURN(Key key, ParseKey(text.substr(begin, length), number));
-      for (const Key& other : keys.keys_) {
-        if (other.id == key.id) {
-          return Fail(ErrorCode::kInvalid,
-                      fmt::format("key {} has the id \"{}\" of another; give each key an id of "
-                                  "its own, as in s2:<base64>,s1:<base64>",
-                                  number, key.id));
-        }
-      }
-      keys.keys_.push_back(std::move(key));
-    }
-    begin += length + 1;
-  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      keys.keys_, ParseKeyList<Key>(kWords, text, ParseKey, [](const Key& one, const Key& other) {
+        return one.id == other.id;
+      }));
   return keys;
 }
 

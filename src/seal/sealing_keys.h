@@ -21,9 +21,6 @@
 
 namespace airfreight {
 
-/// As many as rotations of a lifetime need.
-inline constexpr size_t kMaxSealingKeys = 256;
-
 /// \brief Asks a service that keeps keys to itself to wrap or unwrap a data key.
 ///
 /// \param service "aws-kms" or "gcp-kms".

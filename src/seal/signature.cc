@@ -13,6 +13,7 @@
 #include "base/hex.h"
 #include "base/utf8.h"
 #include "seal/hkdf.h"
+#include "seal/key_list.h"
 
 namespace airfreight {
 namespace {
@@ -21,41 +22,16 @@ namespace {
 constexpr std::string_view kPurpose = "airfreight reference 1\n";
 // The first line of what is signed: nothing else that is ever signed begins so.
 constexpr std::string_view kFirstLine = "airfreight reference 1\n";
-// As `formats/reference.md` has it for the signature's text.
-constexpr size_t kMaxIdBytes = 64;
-
-constexpr std::string_view kForm =
-    "<id>:<base64 of 32 bytes or more>, as \"k1:\" and what `openssl rand -base64 32` prints";
-
-bool IsId(std::string_view text) {
-  return !text.empty() && text.size() <= kMaxIdBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
-                  c == '.' || c == '_' || c == '-';
-         });
-}
-
-bool Separates(char c) {
-  return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v';
-}
+constexpr KeyListWords kWords{
+    "", "<id>:<base64 of 32 bytes or more>, as \"k1:\" and what `openssl rand -base64 32` prints",
+    "k2:<base64>,k1:<base64>"};
 
 // The id of a DAG, as Airflow has it (letters of any script, digits, "_", "-", "."): it can stand
 // in a list of keys.
 bool IsDagOfAnEntry(std::string_view dag) {
   return !dag.empty() && IsUtf8(dag) && std::none_of(dag.begin(), dag.end(), [](char c) {
-    return Separates(c) || c == ':' || c == '\0';
+    return kKeySeparators.find(c) != std::string_view::npos || c == ':' || c == '\0';
   });
-}
-
-// Python's secrets and cryptography write the alphabet for URLs, OpenSSL the other; both are used.
-std::optional<std::string> DecodeEither(std::string_view text) {
-  std::string standard(text);
-  std::replace(standard.begin(), standard.end(), '-', '+');
-  std::replace(standard.begin(), standard.end(), '_', '/');
-  while (standard.size() % 4 != 0) standard += '=';
-  std::optional<std::string> bytes = Base64Decode(standard);
-  OPENSSL_cleanse(standard.data(), standard.size());
-  return bytes;
 }
 
 void AppendField(std::string_view name, std::string_view value, std::string* out) {
@@ -75,14 +51,6 @@ void AppendUnlessEmpty(std::string_view name, std::string_view value, std::strin
 std::string SignatureHex(const Secret& key, const Reference& reference) {
   const Sha256Value mac = HmacSha256(AsBytes(key.Reveal()), AsBytes(CanonicalForm(reference)));
   return HexEncode(mac);
-}
-
-tl::unexpected<Error> Wrong(size_t number, std::string_view id, std::string_view what) {
-  // (What is as long as a secret may be one, with its id behind it.)
-  const std::string which = id.empty() || id.size() >= kMinSigningSecretBytes
-                                ? fmt::format("key {}", number)
-                                : fmt::format("key {}, \"{}\",", number, id);
-  return Fail(ErrorCode::kInvalid, fmt::format("{} {}; right is {}", which, what, kForm));
 }
 
 }  // namespace
@@ -131,53 +99,36 @@ std::string CanonicalForm(const Reference& reference) {
 
 Result<SigningKeys::Key> SigningKeys::ParseKey(std::string_view entry, size_t number) {
   const size_t colon = entry.rfind(':');
-  if (colon == std::string_view::npos) return Wrong(number, {}, "has no colon");
+  if (colon == std::string_view::npos) return WrongKey(kWords, number, {}, "has no colon");
   const std::string_view name = entry.substr(0, colon);
   const size_t at = name.find('@');
   Key key;
-  if (!IsId(name.substr(0, at))) {
-    return Wrong(number, {}, "has an id that is not 1 to 64 letters, digits, \".\", \"_\", \"-\"");
+  if (!IsKeyId(name.substr(0, at))) {
+    return WrongKey(kWords, number, {},
+                    "has an id that is not 1 to 64 letters, digits, \".\", \"_\", \"-\"");
   }
   key.id = name.substr(0, at);
   if (at != std::string_view::npos) {
     key.dag = name.substr(at + 1);
-    if (!IsDagOfAnEntry(key.dag)) return Wrong(number, key.id, "has no DAG behind its \"@\"");
+    if (!IsDagOfAnEntry(key.dag))
+      return WrongKey(kWords, number, key.id, "has no DAG behind its \"@\"");
   }
-  std::optional<std::string> bytes = DecodeEither(entry.substr(colon + 1));
-  if (!bytes) return Wrong(number, key.id, "is not base64 behind its colon");
-  key.bytes = Secret(std::move(*bytes));
+  std::optional<Secret> bytes = DecodeKeyBytes(entry.substr(colon + 1));
+  if (!bytes) return WrongKey(kWords, number, key.id, "is not base64 behind its colon");
+  key.bytes = *std::move(bytes);
   const size_t size = key.bytes.Reveal().size();
   if (size < kMinSigningSecretBytes || size > kMaxSigningSecretBytes) {
-    return Wrong(number, key.id, fmt::format("has {} bytes", size));
+    return WrongKey(kWords, number, key.id, fmt::format("has {} bytes", size));
   }
   return key;
 }
 
 Result<SigningKeys> SigningKeys::Parse(std::string_view text) {
   SigningKeys keys;
-  size_t begin = 0;
-  while (begin < text.size()) {
-    const auto* const end = std::find_if(text.data() + begin, text.data() + text.size(), Separates);
-    const auto length = static_cast<size_t>(end - (text.data() + begin));
-    if (length > 0) {
-      const size_t number = keys.keys_.size() + 1;
-      if (number > kMaxSigningKeys) {
-        return Fail(ErrorCode::kInvalid,
-                    fmt::format("there are more than {} keys", kMaxSigningKeys));
-      }
-      AIRFREIGHT_ASSIGN_OR_RETURN(Key key, ParseKey(text.substr(begin, length), number));
-      for (const Key& other : keys.keys_) {
-        if (other.id == key.id && other.dag == key.dag) {
-          return Fail(ErrorCode::kInvalid,
-                      fmt::format("key {} has the id \"{}\" of another; give each key an id of "
-                                  "its own, as in k2:<base64>,k1:<base64>",
-                                  number, key.id));
-        }
-      }
-      keys.keys_.push_back(std::move(key));
-    }
-    begin += length + 1;
-  }
+  AIRFREIGHT_ASSIGN_OR_RETURN(
+      keys.keys_, ParseKeyList<Key>(kWords, text, ParseKey, [](const Key& one, const Key& other) {
+        return one.id == other.id && one.dag == other.dag;
+      }));
   return keys;
 }
 
@@ -257,9 +208,9 @@ Result<Secret> SigningKeys::ForDag(std::string_view dag) const {
     const Secret made = KeyOf(key, dag);
     return Secret(fmt::format("{}@{}:{}", key.id, dag, Base64Encode(AsBytes(made.Reveal()))));
   }
-  return Fail(
-      ErrorCode::kInvalid,
-      "there is no secret here that keys of DAGs could be made of; right is " + std::string(kForm));
+  return Fail(ErrorCode::kInvalid,
+              "there is no secret here that keys of DAGs could be made of; right is " +
+                  std::string(kWords.entry));
 }
 
 std::vector<std::string> SigningKeys::Ids() const {

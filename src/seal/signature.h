@@ -20,8 +20,6 @@ namespace airfreight {
 /// some other file.
 inline constexpr size_t kMinSigningSecretBytes = 32;
 inline constexpr size_t kMaxSigningSecretBytes = 1024;
-/// As many as rotations of a lifetime need, or derived keys of a pod.
-inline constexpr size_t kMaxSigningKeys = 256;
 
 /// \brief The keys that a process may sign and verify with.
 ///

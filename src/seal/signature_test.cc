@@ -12,6 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "seal/key_list.h"
+
 namespace airfreight {
 namespace {
 
@@ -241,7 +243,7 @@ TEST(SigningKeysTest, WrongOnesAreNamedByNumberAndNeverShown) {
     EXPECT_THAT(keys.error().message, Not(HasSubstr(kSecretA))) << text;
   }
   std::string many;
-  for (size_t i = 0; i <= kMaxSigningKeys; ++i) many += fmt::format("k{}:{} ", i, kSecretA);
+  for (size_t i = 0; i <= kMaxListedKeys; ++i) many += fmt::format("k{}:{} ", i, kSecretA);
   EXPECT_FALSE(SigningKeys::Parse(many));
 }
 
