@@ -13,7 +13,9 @@
 #include "base/time.h"
 #include "store/azure/metadata.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/meaning.h"
 #include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 
 namespace airfreight::azure {
 namespace {
@@ -26,13 +28,6 @@ constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
 // Markers are base64 of a name with some more; a URL has 8 KiB with most.
 constexpr size_t kMaxMarker = 4096;
 
-struct Meaning {
-  std::string_view service_code;
-  ErrorCode code;
-  bool retryable;
-  std::string_view advice;
-};
-
 constexpr std::string_view kRole =
     "assign it the role Storage Blob Data Contributor on the container, or give the SAS the "
     "permissions rcwdl";
@@ -40,7 +35,7 @@ constexpr std::string_view kRole =
 // Codes that say more than their status
 // (learn.microsoft.com/rest/api/storageservices/common-rest-api-error-codes and
 // …/blob-service-error-codes).
-constexpr auto kMeanings = std::to_array<Meaning>({
+constexpr auto kKnownCodes = std::to_array<KnownCode>({
     {"ServerBusy", ErrorCode::kThrottled, true, ""},
     {"TooManyRequests", ErrorCode::kThrottled, true, ""},
     {"OperationTimedOut", ErrorCode::kUnavailable, true, ""},
@@ -105,62 +100,17 @@ constexpr auto kMeanings = std::to_array<Meaning>({
     {"AccountIsDisabled", ErrorCode::kDenied, false, ""},
 });
 
-const Meaning* FindMeaning(std::string_view service_code) {
-  const auto* const found =
-      std::find_if(kMeanings.begin(), kMeanings.end(),
-                   [&](const Meaning& meaning) { return meaning.service_code == service_code; });
-  return found == kMeanings.end() ? nullptr : &*found;
-}
-
 bool IsRead(Operation operation) {
   return operation == Operation::kGet || operation == Operation::kHead;
 }
 
 // By the status alone.
 Meaning MeaningOf(int status, bool has_code) {
-  switch (status) {
-    case 304:
-    case 412:
-      // What a 412 of another name is about (leases, sequence numbers) is no condition of ours.
-      return {"", has_code && status == 412 ? ErrorCode::kInvalid : ErrorCode::kConditionFailed,
-              false, ""};
-    case 401:
-    case 403:
-      return {"", ErrorCode::kDenied, false, ""};
-    case 404:
-      return {"", ErrorCode::kNotFound, false, ""};
-    case 407:
-      return {"", ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
-    case 408:
-      return {"", ErrorCode::kUnavailable, true, ""};
-    case 409:
-      // What is known to pass is in the list above; what the service has of its own may last.
-      return {"", has_code ? ErrorCode::kInvalid : ErrorCode::kUnavailable, !has_code, ""};
-    case 413:
-      return {"", ErrorCode::kTooLarge, false, ""};
-    case 429:
-      return {"", ErrorCode::kThrottled, true, ""};
-    case 501:
-      return {"", ErrorCode::kUnsupported, false, ""};
-    default:
-      break;
-  }
-  if (status >= 500) return {"", ErrorCode::kUnavailable, true, ""};
-  if (status >= 400) return {"", ErrorCode::kInvalid, false, ""};
-  if (status >= 300) {
-    return {"", ErrorCode::kInvalid, false,
-            "the store sends elsewhere: correct [airfreight] az_account or az_endpoint_url"};
-  }
-  return {"", ErrorCode::kInternal, false, ""};
-}
-
-bool ParseXml(std::string_view text, pugi::xml_document& document) {
-  // The service's own answers begin with a byte order mark, which the parser skips.
-  return document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
-}
-
-std::string Child(const pugi::xml_node& node, const char* name) {
-  return node.child(name).text().get();
+  // What a 412 of another name is about (leases, sequence numbers) is no condition of ours. What is
+  // known of 409 to pass is in the list above; what the service has of its own may last.
+  if (has_code && (status == 412 || status == 409)) return {ErrorCode::kInvalid};
+  return MeaningOfStatus(
+      status, "the store sends elsewhere: correct [airfreight] az_account or az_endpoint_url");
 }
 
 tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
@@ -176,7 +126,7 @@ ErrorDocument ParseErrorDocument(std::string_view text) {
   // What else it has (AuthenticationErrorDetail with the string to sign, the value of a parameter)
   // may hold a part of a signature.
   const pugi::xml_node error = document.child("Error");
-  return {Child(error, "Code"), Child(error, "Message")};
+  return {ChildText(error, "Code"), ChildText(error, "Message")};
 }
 
 std::string CodeOf(const HttpResponse& response, const ErrorDocument& document) {
@@ -197,24 +147,17 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   const HttpResponse& response = *answer.response;
   const ErrorDocument document = ParseErrorDocument(response.error_document);
   const std::string code = CodeOf(response, document);
-  Meaning meaning = MeaningOf(response.status, !code.empty());
-  if (const Meaning* known = FindMeaning(code)) meaning = *known;
+  const Meaning meaning =
+      FindMeaning(kKnownCodes, code).value_or(MeaningOf(response.status, !code.empty()));
 
-  Error error;
-  error.code = meaning.code;
-  error.retryable = meaning.retryable;
-  error.http_status = response.status;
-  error.service_code = ServersWords(code).substr(0, 64);
-  error.request_id = ServersWords(response.headers.Get("x-ms-request-id")).substr(0, 128);
-  if (error.retryable) {
-    error.retry_after_seconds = RetryAfterSeconds(response.headers.Get("retry-after"), now);
-  }
+  Error error = ErrorOf(
+      meaning, {response.status, &response.headers, code, response.headers.Get("x-ms-request-id")},
+      now);
   if (code == "ContainerNotFound" || code == "ContainerBeingDeleted") {
-    error.code = ErrorCode::kInvalid;
-    error.message = fmt::format(
-        "the container '{}' {}; create it, or correct the store's URI", answer.container,
-        code == "ContainerNotFound" ? "does not exist in this account" : "is being deleted");
-    return error;
+    return NoSuchPlace(std::move(error),
+                       fmt::format("the container '{}' {}", answer.container,
+                                   code == "ContainerNotFound" ? "does not exist in this account"
+                                                               : "is being deleted"));
   }
   // If-Match on what is not there. A list of blocks that are gone says nothing of a condition, nor
   // does a bare 404 to it.
@@ -225,22 +168,7 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
     error.code = ErrorCode::kConditionFailed;
   }
 
-  std::string said = SentenceOf(document.message);
-  if (said.empty()) {
-    switch (error.code) {
-      case ErrorCode::kNotFound:
-        said = "no such object";
-        break;
-      case ErrorCode::kConditionFailed:
-        said = "the condition of the request does not hold";
-        break;
-      default:
-        said = "the store answered without an explanation";
-        break;
-    }
-  }
-  if (!meaning.advice.empty()) said += ": ";
-  error.message = said + std::string(meaning.advice);
+  error.message = MessageOf(error.code, SentenceOf(document.message), meaning.advice);
   return error;
 }
 
@@ -283,29 +211,29 @@ Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
   ListPage page;
   for (const pugi::xml_node& entry : list.child("Blobs").children("Blob")) {
     const pugi::xml_node properties = entry.child("Properties");
-    if (Child(properties, "ResourceType") == "directory") continue;
+    if (ChildText(properties, "ResourceType") == "directory") continue;
     ObjectInfo info;
-    std::string key = Child(entry, "Name");
+    std::string key = ChildText(entry, "Name");
     if (entry.child("Name").attribute("Encoded").as_bool()) {
       auto decoded = PercentDecode(key);
       if (!decoded) return Malformed("a name that is not percent-encoded");
       key = *std::move(decoded);
     }
     if (!key.starts_with(root)) return Malformed("a list of names that were not asked for");
-    const auto size = ParseDecimal(Child(properties, "Content-Length"));
+    const auto size = ParseDecimal(ChildText(properties, "Content-Length"));
     if (!size) return Malformed("an object without a size");
     info.key = key.substr(root.size());
     info.size = *size;
     // A version is what the head of an answer says, which has quotes always
     // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); lists leave them out.
-    info.version = Child(properties, "Etag");
+    info.version = ChildText(properties, "Etag");
     if (!info.version.empty() && !info.version.ends_with('"')) {
       info.version = fmt::format("\"{}\"", info.version);
     }
-    info.modified_unix = ParseHttpDate(Child(properties, "Last-Modified")).value_or(0);
+    info.modified_unix = ParseHttpDate(ChildText(properties, "Last-Modified")).value_or(0);
     page.objects.push_back(std::move(info));
   }
-  page.next_token = Child(list, "NextMarker");
+  page.next_token = ChildText(list, "NextMarker");
   if (page.next_token.size() > kMaxMarker) return Malformed("a list that goes on too far away");
   return page;
 }

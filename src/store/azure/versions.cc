@@ -9,6 +9,8 @@
 #include "base/percent.h"
 #include "base/time.h"
 #include "http/headers.h"
+#include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 
 namespace airfreight::azure {
 namespace {
@@ -21,28 +23,20 @@ constexpr std::string_view kVersion = "version=";
 constexpr std::string_view kSnapshot = "snapshot=";
 constexpr std::string_view kBlob = "etag=";
 
-tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not Azure's: {}", what));
-}
-
-std::string Child(const pugi::xml_node& node, const char* name) {
-  return node.child(name).text().get();
-}
+tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService("Azure", what); }
 
 // Calls `take(key, entry, properties)` for each blob; where the list goes on.
 using Take = std::function<Status(std::string key, const pugi::xml_node& entry,
                                   const pugi::xml_node& properties)>;
 Result<std::string> EachBlob(std::string_view text, std::string_view root, const Take& take) {
   pugi::xml_document document;
-  if (!document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8)) {
-    return Malformed("a list that is no XML");
-  }
+  if (!ParseXml(text, document)) return Malformed("a list that is no XML");
   const pugi::xml_node list = document.child("EnumerationResults");
   if (!list) return Malformed("a list without EnumerationResults");
   for (const pugi::xml_node& entry : list.child("Blobs").children("Blob")) {
     const pugi::xml_node properties = entry.child("Properties");
-    if (Child(properties, "ResourceType") == "directory") continue;
-    std::string key = Child(entry, "Name");
+    if (ChildText(properties, "ResourceType") == "directory") continue;
+    std::string key = ChildText(entry, "Name");
     if (entry.child("Name").attribute("Encoded").as_bool()) {
       auto decoded = PercentDecode(key);
       if (!decoded) return Malformed("a name that is not percent-encoded");
@@ -51,7 +45,7 @@ Result<std::string> EachBlob(std::string_view text, std::string_view root, const
     if (!key.starts_with(root)) return Malformed("a list of names that were not asked for");
     AIRFREIGHT_RETURN_IF_ERROR(take(key.substr(root.size()), entry, properties));
   }
-  std::string next = Child(list, "NextMarker");
+  std::string next = ChildText(list, "NextMarker");
   if (next.size() > kMaxMarker) return Malformed("a list that goes on too far away");
   return next;
 }
@@ -59,7 +53,7 @@ Result<std::string> EachBlob(std::string_view text, std::string_view root, const
 // A version is what the head of an answer says, which has quotes always
 // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); lists leave them out.
 std::string Tag(const pugi::xml_node& properties) {
-  std::string tag = Child(properties, "Etag");
+  std::string tag = ChildText(properties, "Etag");
   if (!tag.empty() && !tag.ends_with('"')) tag = fmt::format("\"{}\"", tag);
   return tag;
 }
@@ -99,19 +93,19 @@ Result<VersionPage> DecodeVersions(std::string_view text, std::string_view root)
                [&](std::string key, const pugi::xml_node& entry,
                    const pugi::xml_node& properties) -> Status {
                  VersionInfo version;
-                 const auto size = ParseDecimal(Child(properties, "Content-Length"));
+                 const auto size = ParseDecimal(ChildText(properties, "Content-Length"));
                  if (!size) return Malformed("an object without a size");
                  version.object.key = std::move(key);
                  version.object.size = *size;
                  version.object.version = Tag(properties);
                  version.object.modified_unix =
-                     ParseHttpDate(Child(properties, "Last-Modified")).value_or(0);
+                     ParseHttpDate(ChildText(properties, "Last-Modified")).value_or(0);
                  // A snapshot of a version has the elements of both.
-                 VersionName name{VersionName::Kind::kSnapshot, Child(entry, "Snapshot")};
+                 VersionName name{VersionName::Kind::kSnapshot, ChildText(entry, "Snapshot")};
                  if (name.value.empty()) {
-                   name = {VersionName::Kind::kVersion, Child(entry, "VersionId")};
+                   name = {VersionName::Kind::kVersion, ChildText(entry, "VersionId")};
                    version.latest =
-                       name.value.empty() || Child(entry, "IsCurrentVersion") == "true";
+                       name.value.empty() || ChildText(entry, "IsCurrentVersion") == "true";
                  }
                  if (name.value.empty()) name = {VersionName::Kind::kBlob, version.object.version};
                  version.id = PrintVersionName(name);
@@ -126,9 +120,9 @@ Result<UploadPage> DecodeUploads(std::string_view text, std::string_view root) {
   UploadPage page;
   const Take take = [&](std::string key, const pugi::xml_node& /*entry*/,
                         const pugi::xml_node& properties) -> Status {
-    if (!Child(properties, "Content-Type").empty()) return {};
+    if (!ChildText(properties, "Content-Type").empty()) return {};
     UploadInfo upload{std::move(key), std::string(kBlocksId), 0};
-    upload.started_unix = ParseHttpDate(Child(properties, "Creation-Time")).value_or(0);
+    upload.started_unix = ParseHttpDate(ChildText(properties, "Creation-Time")).value_or(0);
     page.uploads.push_back(std::move(upload));
     return {};
   };

@@ -11,7 +11,9 @@
 #include "base/base64.h"
 #include "base/time.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/meaning.h"
 #include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 
 namespace airfreight::gcs {
 namespace {
@@ -55,29 +57,21 @@ bool IsOfPolicy(std::string_view reason, std::string_view message) {
          message.find("constraints/") != std::string_view::npos;
 }
 
-struct Meaning {
-  ErrorCode code = ErrorCode::kInternal;
-  bool retryable = false;
-  std::string_view advice = {};
-};
-
 // cloud.google.com/storage/docs/retry-strategy#retryable names 408, 429 and 5xx.
 Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::string_view message) {
   switch (answer.status) {
-    case 304:
-      return {ErrorCode::kConditionFailed};
     case 412:
       if (IsOfPolicy(reason, message)) {
         return {ErrorCode::kDenied, false, "a policy of the organization forbids it"};
       }
-      return {ErrorCode::kConditionFailed};
+      break;
     case 400:
       if (reason == "userProjectMissing" || reason == "UserProjectMissing" ||
           reason == "required") {
         return {ErrorCode::kInvalid, false,
                 "in a bucket where the requester pays, set [airfreight] gs_user_project"};
       }
-      return {ErrorCode::kInvalid};
+      break;
     case 401:
       return {ErrorCode::kDenied, false, "the token was refused"};
     case 403:
@@ -90,34 +84,16 @@ Meaning MeaningOf(const FailedAnswer& answer, std::string_view reason, std::stri
                 "the object is not there, or these credentials may not read it: without "
                 "storage.objects.list the store does not say which"};
       }
-      return {ErrorCode::kDenied};
+      break;
     case 404:
       // No object that there was: it is what the request names that is not there.
       if (IsUpload(answer.operation)) return {ErrorCode::kInvalid};
-      return {ErrorCode::kNotFound};
-    case 407:
-      return {ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
-    case 408:
-    case 409:  // Another change of the bucket or of the object is under way.
-      return {ErrorCode::kUnavailable, true};
-    case 413:
-      return {ErrorCode::kTooLarge};
-    case 416:
-      return {ErrorCode::kInvalid};
-    case 429:
-      return {ErrorCode::kThrottled, true};
-    case 501:
-      return {ErrorCode::kUnsupported};
+      break;
     default:
       break;
   }
-  if (answer.status >= 500) return {ErrorCode::kUnavailable, true};
-  if (answer.status >= 400) return {ErrorCode::kInvalid};
-  if (answer.status >= 300) {
-    return {ErrorCode::kInvalid, false,
-            "the store sends elsewhere: set [airfreight] gs_endpoint_url"};
-  }
-  return {ErrorCode::kInternal};
+  return MeaningOfStatus(answer.status,
+                         "the store sends elsewhere: set [airfreight] gs_endpoint_url");
 }
 
 // "The specified bucket does not exist." is all that tells it from an object's
@@ -163,15 +139,12 @@ Result<ObjectInfo> InfoOf(const json& object) {
 
 std::optional<ErrorDocument> ParseErrorXml(std::string_view text) {
   pugi::xml_document document;
-  if (text.empty() ||
-      !document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8)) {
-    return std::nullopt;
-  }
+  if (text.empty() || !ParseXml(text, document)) return std::nullopt;
   const pugi::xml_node error = document.child("Error");
   if (!error) return std::nullopt;
-  ErrorDocument parsed{error.child("Code").text().get(), error.child("Message").text().get()};
+  ErrorDocument parsed{ChildText(error, "Code"), ChildText(error, "Message")};
   // "Access denied." is the same for all; who lacks which permission stands here.
-  const std::string_view details = error.child("Details").text().get();
+  const std::string details = ChildText(error, "Details");
   if (parsed.reason == "AccessDenied" && !details.empty()) {
     parsed.message += fmt::format("{}{}", parsed.message.empty() ? "" : " ", details);
   }
@@ -206,25 +179,17 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
   const std::string reason = document ? document->reason : std::string();
   const Meaning meaning =
       MeaningOf(answer, reason, document ? std::string_view(document->message) : "");
-  Error error;
-  error.code = meaning.code;
-  error.retryable = meaning.retryable;
-  error.http_status = answer.status;
-  error.service_code = ServersWords(reason).substr(0, 64);
-  error.request_id = ServersWords(answer.headers->Get("x-guploader-uploadid")).substr(0, 128);
-  if (error.retryable) {
-    error.retry_after_seconds = RetryAfterSeconds(answer.headers->Get("retry-after"), now);
-    // Immediate tries never get out of it: each counts (delta-io/delta-rs#2451).
-    if (error.code == ErrorCode::kThrottled) {
-      error.retry_after_seconds = std::max(error.retry_after_seconds, kObjectChangeSeconds);
-    }
+  Error error = ErrorOf(
+      meaning, {answer.status, answer.headers, reason, answer.headers->Get("x-guploader-uploadid")},
+      now);
+  // Immediate tries never get out of it: each counts (delta-io/delta-rs#2451).
+  if (error.retryable && error.code == ErrorCode::kThrottled) {
+    error.retry_after_seconds = std::max(error.retry_after_seconds, kObjectChangeSeconds);
   }
   if (IsOfBucket(answer, document)) {
-    error.code = ErrorCode::kInvalid;
-    error.message = fmt::format(
-        "the bucket '{}' does not exist at this endpoint; create it, or correct the store's URI",
-        answer.bucket);
-    return error;
+    return NoSuchPlace(
+        std::move(error),
+        fmt::format("the bucket '{}' does not exist at this endpoint", answer.bucket));
   }
   if (error.code == ErrorCode::kNotFound && answer.conditional && !IsRead(answer.operation) &&
       answer.operation != Operation::kCompose) {
@@ -236,15 +201,7 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
     said = ServersWords(answer.text);
   }
   while (said.ends_with('.') || said.ends_with(' ')) said.pop_back();
-  if (said.empty()) {
-    said =
-        error.code == ErrorCode::kNotFound           ? "no such object"
-        : error.code == ErrorCode::kConditionFailed  ? "the condition of the request does not hold"
-        : error.code == ErrorCode::kNotFoundOrDenied ? ""
-                                                     : "the store answered without an explanation";
-  }
-  if (!said.empty() && !meaning.advice.empty()) said += ": ";
-  error.message = said + std::string(meaning.advice);
+  error.message = MessageOf(error.code, std::move(said), meaning.advice);
   return error;
 }
 

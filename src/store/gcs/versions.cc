@@ -1,7 +1,5 @@
 #include "store/gcs/versions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -9,6 +7,7 @@
 #include "base/percent.h"
 #include "base/time.h"
 #include "http/headers.h"
+#include "store/cloud/object_head.h"
 #include "store/gcs/request_builder.h"
 
 namespace airfreight::gcs {
@@ -25,8 +24,7 @@ std::string Text(const json& object, const char* name) {
 }
 
 tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal,
-              fmt::format("the store's answer is not Google Cloud Storage's: {}", what));
+  return NotOfService("Google Cloud Storage", what);
 }
 
 struct Entry {

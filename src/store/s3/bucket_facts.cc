@@ -14,6 +14,8 @@
 #include "http/headers.h"
 #include "store/checks.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 #include "store/s3/decoder.h"
 #include "store/s3/request_builder.h"
 
@@ -32,10 +34,8 @@ std::string AllBlocks() { return fmt::format("{}", fmt::join(kBlocks, " ")); }
 
 Result<pugi::xml_document> Parse(std::string_view text, const char* root) {
   pugi::xml_document document;
-  if (!document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8) ||
-      !document.child(root)) {
-    return Fail(ErrorCode::kInternal,
-                fmt::format("the store's answer is not S3's: it has no {}", root));
+  if (!ParseXml(text, document) || !document.child(root)) {
+    return NotOfService("S3", fmt::format("it has no {}", root));
   }
   return document;
 }

@@ -11,7 +11,9 @@
 #include "base/time.h"
 #include "store/checks.h"
 #include "store/cloud/answers.h"
+#include "store/cloud/meaning.h"
 #include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 
 namespace airfreight::s3 {
 namespace {
@@ -25,16 +27,9 @@ constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
 constexpr size_t kMaxUploadId = 2048;
 constexpr std::string_view kBlanks = " \t\r\n";
 
-struct Meaning {
-  std::string_view service_code;
-  ErrorCode code;
-  bool retryable;
-  std::string_view advice;
-};
-
 // Codes that say more than their status
 // (docs.aws.amazon.com/AmazonS3/latest/API/ErrorResponses.html#ErrorCodeList).
-constexpr auto kMeanings = std::to_array<Meaning>({
+constexpr auto kKnownCodes = std::to_array<KnownCode>({
     {"SlowDown", ErrorCode::kThrottled, true, ""},
     {"Throttling", ErrorCode::kThrottled, true, ""},
     {"ThrottlingException", ErrorCode::kThrottled, true, ""},
@@ -103,15 +98,12 @@ constexpr auto kMeanings = std::to_array<Meaning>({
      "set [airfreight] s3_region to the bucket's"},
 });
 
-const Meaning* FindMeaning(std::string_view service_code) {
+std::optional<Meaning> MeaningOf(std::string_view service_code) {
   // A key service's own errors come through with its name in front
   // (docs.aws.amazon.com/kms/latest/developerguide/throttling.html).
   constexpr std::string_view kKms = "KMS.";
   if (service_code.starts_with(kKms)) service_code.remove_prefix(kKms.size());
-  const auto* const found =
-      std::find_if(kMeanings.begin(), kMeanings.end(),
-                   [&](const Meaning& meaning) { return meaning.service_code == service_code; });
-  return found == kMeanings.end() ? nullptr : &*found;
+  return FindMeaning(kKnownCodes, service_code);
 }
 
 bool IsRead(Operation operation) {
@@ -148,64 +140,33 @@ std::string_view ActionAdvice(Operation operation) {
   return "";
 }
 
-// By the status alone.
+// By the status, and what it answers.
 Meaning MeaningOf(const FailedAnswer& answer) {
   switch (answer.status) {
-    case 304:
-    case 412:
-      return {"", ErrorCode::kConditionFailed, false, ""};
     case 400:
       if (answer.operation == Operation::kHead) {
         return {
-            "", ErrorCode::kInvalid, false,
+            ErrorCode::kInvalid, false,
             "answers to HEAD give no reason; a wrong region or an expired token looks like this"};
       }
       break;
-    case 401:
-      return {"", ErrorCode::kDenied, false, ""};
     case 403:
       if (IsRead(answer.operation) && (answer.document ? answer.document->code == "AccessDenied"
                                                        : answer.operation == Operation::kHead)) {
-        return {"", ErrorCode::kNotFoundOrDenied, false,
+        return {ErrorCode::kNotFoundOrDenied, false,
                 "the object is not there, or these credentials may not read it: without "
                 "s3:ListBucket the store does not say which"};
       }
-      return {"", ErrorCode::kDenied, false, ActionAdvice(answer.operation)};
-    case 404:
-      return {"", ErrorCode::kNotFound, false, ""};
-    case 407:
-      return {"", ErrorCode::kUnavailable, false, "the proxy wants credentials of its own"};
-    case 408:
-      return {"", ErrorCode::kUnavailable, true, ""};
+      return {ErrorCode::kDenied, false, ActionAdvice(answer.operation)};
     case 409:
       // What is known to pass is in the list above; what a server has of its own may last.
-      if (answer.document) return {"", ErrorCode::kInvalid, false, ""};
-      return {"", ErrorCode::kUnavailable, true, ""};
-    case 413:
-      return {"", ErrorCode::kTooLarge, false, ""};
-    case 429:
-      return {"", ErrorCode::kThrottled, true, ""};
-    case 501:
-      return {"", ErrorCode::kUnsupported, false, ""};
+      if (answer.document) return {ErrorCode::kInvalid};
+      break;
     default:
       break;
   }
-  if (answer.status >= 500) return {"", ErrorCode::kUnavailable, true, ""};
-  if (answer.status >= 400) return {"", ErrorCode::kInvalid, false, ""};
-  if (answer.status >= 300) {
-    return {"", ErrorCode::kInvalid, false,
-            "the store sends elsewhere: set [airfreight] s3_region or s3_endpoint_url"};
-  }
-  return {"", ErrorCode::kInternal, false, ""};
-}
-
-bool ParseXml(std::string_view text, pugi::xml_document& document) {
-  // Answers may begin with blanks, by which a server keeps the connection alive.
-  return document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
-}
-
-std::string Child(const pugi::xml_node& node, const char* name) {
-  return node.child(name).text().get();
+  return MeaningOfStatus(
+      answer.status, "the store sends elsewhere: set [airfreight] s3_region or s3_endpoint_url");
 }
 
 tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
@@ -219,33 +180,22 @@ std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
   // Some servers wrap it as other services of AWS do.
   if (!error) error = document.child("ErrorResponse").child("Error");
   if (!error) return std::nullopt;
-  return ErrorDocument{Child(error, "Code"), Child(error, "Message"), Child(error, "Region"),
-                       Child(error, "RequestId")};
+  return ErrorDocument{ChildText(error, "Code"), ChildText(error, "Message"),
+                       ChildText(error, "Region"), ChildText(error, "RequestId")};
 }
 
 Error DecodeError(const FailedAnswer& answer, int64_t now) {
   const std::string service_code = answer.document ? answer.document->code : std::string();
-  Meaning meaning = MeaningOf(answer);
-  if (const Meaning* known = FindMeaning(service_code)) meaning = *known;
+  const Meaning meaning = MeaningOf(service_code).value_or(MeaningOf(answer));
 
-  Error error;
-  error.code = meaning.code;
-  error.retryable = meaning.retryable;
-  error.http_status = answer.status;
-  error.service_code = ServersWords(service_code).substr(0, 64);
-  error.request_id = answer.headers->Get("x-amz-request-id");
-  if (error.request_id.empty() && answer.document) error.request_id = answer.document->request_id;
-  error.request_id = ServersWords(error.request_id).substr(0, 128);
-  if (error.retryable)
-    error.retry_after_seconds = RetryAfterSeconds(answer.headers->Get("retry-after"), now);
+  std::string_view request_id = answer.headers->Get("x-amz-request-id");
+  if (request_id.empty() && answer.document) request_id = answer.document->request_id;
+  Error error = ErrorOf(meaning, {answer.status, answer.headers, service_code, request_id}, now);
 
   if (service_code == "NoSuchBucket") {
-    error.code = ErrorCode::kInvalid;
-    error.retryable = false;
-    error.message = fmt::format(
-        "the bucket '{}' does not exist at this endpoint; create it, or correct the store's URI",
-        answer.bucket);
-    return error;
+    return NoSuchPlace(
+        std::move(error),
+        fmt::format("the bucket '{}' does not exist at this endpoint", answer.bucket));
   }
   // If-Match on what is not there (API_PutObject.html, "If-Match").
   // A bare 404 to Complete is as likely of the upload, and then no condition has failed.
@@ -258,23 +208,7 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
 
   std::string said = answer.document ? ServersWords(answer.document->message) : std::string();
   while (said.ends_with('.')) said.pop_back();
-  if (said.empty()) {
-    switch (error.code) {
-      case ErrorCode::kNotFound:
-        said = "no such object";
-        break;
-      case ErrorCode::kConditionFailed:
-        said = "the condition of the request does not hold";
-        break;
-      case ErrorCode::kNotFoundOrDenied:
-        break;
-      default:
-        said = "the store answered without an explanation";
-        break;
-    }
-  }
-  if (!said.empty() && !meaning.advice.empty()) said += ": ";
-  error.message = said + std::string(meaning.advice);
+  error.message = MessageOf(error.code, std::move(said), meaning.advice);
   return error;
 }
 
@@ -311,7 +245,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, std::string_view region,
       answer.document && (answer.document->message.find("checksum") != std::string::npos ||
                           answer.document->message.find("Checksum") != std::string::npos);
   const bool unknown = answer.status == 501 ? !answer.conditional || named
-                                            : answer.status == 400 && FindMeaning(code) == nullptr;
+                                            : answer.status == 400 && !MeaningOf(code);
   if (answer.checksums && unknown) {
     Correction correction{Correction::Kind::kChecksums, "", 0};
     correction.named = named || answer.status == 501 || !code.empty();
@@ -331,11 +265,11 @@ Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
   if (!list) return Malformed("a list without ListBucketResult");
 
   // Servers that do not know the encoding leave it out, and keys as they are.
-  const bool encoded = Child(list, "EncodingType") == "url";
+  const bool encoded = ChildText(list, "EncodingType") == "url";
   ListPage page;
   for (const pugi::xml_node& entry : list.children("Contents")) {
     ObjectInfo info;
-    std::string key = Child(entry, "Key");
+    std::string key = ChildText(entry, "Key");
     if (encoded) {
       // As in a form: a blank is '+', a plus is %2B.
       std::replace(key.begin(), key.end(), '+', ' ');
@@ -344,16 +278,16 @@ Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
       key = *std::move(decoded);
     }
     if (!key.starts_with(root)) return Malformed("a list of keys that were not asked for");
-    const auto size = ParseDecimal(Child(entry, "Size"));
+    const auto size = ParseDecimal(ChildText(entry, "Size"));
     if (!size) return Malformed("an object without a size");
     info.key = key.substr(root.size());
     info.size = *size;
-    info.version = Child(entry, "ETag");
-    info.modified_unix = ParseIso8601(Child(entry, "LastModified")).value_or(0);
+    info.version = ChildText(entry, "ETag");
+    info.modified_unix = ParseIso8601(ChildText(entry, "LastModified")).value_or(0);
     page.objects.push_back(std::move(info));
   }
-  if (Child(list, "IsTruncated") == "true") {
-    page.next_token = Child(list, "NextContinuationToken");
+  if (ChildText(list, "IsTruncated") == "true") {
+    page.next_token = ChildText(list, "NextContinuationToken");
     if (page.next_token.empty()) return Malformed("a list that goes on without saying where");
   }
   return page;
@@ -362,7 +296,7 @@ Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
 Result<std::string> DecodeCreateUpload(std::string_view text) {
   pugi::xml_document document;
   if (!ParseXml(text, document)) return Malformed("an upload that is no XML");
-  std::string id = Child(document.child("InitiateMultipartUploadResult"), "UploadId");
+  std::string id = ChildText(document.child("InitiateMultipartUploadResult"), "UploadId");
   if (id.empty()) return Malformed("an upload without an id");
   // It becomes part of each later request's URL.
   if (id.size() > kMaxUploadId) return Malformed("an upload whose id is too long");
@@ -379,7 +313,7 @@ Result<std::string> DecodeCompleteUpload(std::string_view text) {
   }
   pugi::xml_document document;
   if (!ParseXml(text, document)) return Malformed("a completed upload that is no XML");
-  std::string tag = Child(document.child("CompleteMultipartUploadResult"), "ETag");
+  std::string tag = ChildText(document.child("CompleteMultipartUploadResult"), "ETag");
   if (tag.empty()) return Malformed("a completed upload without an ETag");
   // It becomes the value of If-Match, and XML can spell what no header may hold.
   if (std::any_of(tag.begin(), tag.end(),

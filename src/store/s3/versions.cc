@@ -1,7 +1,5 @@
 #include "store/s3/versions.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -11,6 +9,8 @@
 #include "base/percent.h"
 #include "base/time.h"
 #include "http/headers.h"
+#include "store/cloud/object_head.h"
+#include "store/cloud/xml.h"
 #include "store/marker.h"
 
 namespace airfreight::s3 {
@@ -19,13 +19,7 @@ namespace {
 // Ids of AWS have some 130 bytes, those of other servers fewer; a URL has 8 KiB with most.
 constexpr size_t kMaxId = 2048;
 
-tl::unexpected<Error> Malformed(std::string_view what) {
-  return Fail(ErrorCode::kInternal, fmt::format("the store's answer is not S3's: {}", what));
-}
-
-std::string Child(const pugi::xml_node& node, const char* name) {
-  return node.child(name).text().get();
-}
+tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService("S3", what); }
 
 // One answer: its document, and how it spells keys.
 class Document {
@@ -33,14 +27,11 @@ class Document {
   // Nothing when `text` is not a `name`.
   static std::optional<Document> Parse(std::string_view text, const char* name) {
     Document document;
-    if (!document.xml_->load_buffer(text.data(), text.size(), pugi::parse_default,
-                                    pugi::encoding_utf8)) {
-      return std::nullopt;
-    }
+    if (!ParseXml(text, *document.xml_)) return std::nullopt;
     document.root_ = document.xml_->child(name);
     if (!document.root_) return std::nullopt;
     // Servers that do not know the encoding leave it out, and keys as they are.
-    document.encoded_ = Child(document.root_, "EncodingType") == "url";
+    document.encoded_ = ChildText(document.root_, "EncodingType") == "url";
     return document;
   }
 
@@ -48,7 +39,7 @@ class Document {
 
   // A key, as it is.
   std::optional<std::string> Key(const pugi::xml_node& node, const char* name) const {
-    std::string key = Child(node, name);
+    std::string key = ChildText(node, name);
     if (!encoded_) return key;
     // As in a form: a blank is '+', a plus is %2B.
     std::replace(key.begin(), key.end(), '+', ' ');
@@ -57,9 +48,9 @@ class Document {
 
   // Behind which entry the next page begins; empty on the last page.
   Result<std::string> Next(const char* key_name, const char* id_name) const {
-    if (Child(root_, "IsTruncated") != "true") return std::string();
+    if (ChildText(root_, "IsTruncated") != "true") return std::string();
     const auto key = Key(root_, key_name);
-    Marker next{key.value_or(""), Child(root_, id_name)};
+    Marker next{key.value_or(""), ChildText(root_, id_name)};
     if (next.key.empty() || next.id.size() > kMaxId) {
       return Malformed("a list that goes on without saying where");
     }
@@ -89,18 +80,18 @@ Result<VersionPage> DecodeVersions(std::string_view text, std::string_view root)
     if (!removal && kind != "Version") continue;
     VersionInfo version;
     version.removal = removal;
-    version.latest = Child(entry, "IsLatest") == "true";
-    version.id = Child(entry, "VersionId");
+    version.latest = ChildText(entry, "IsLatest") == "true";
+    version.id = ChildText(entry, "VersionId");
     const auto key = document->Key(entry, "Key");
     if (!key || !key->starts_with(root)) return Malformed("a list of keys that were not asked for");
     if (!IsId(version.id)) return Malformed("a version without an id");
     version.object.key = key->substr(root.size());
-    version.object.modified_unix = ParseIso8601(Child(entry, "LastModified")).value_or(0);
+    version.object.modified_unix = ParseIso8601(ChildText(entry, "LastModified")).value_or(0);
     if (!removal) {
-      const auto size = ParseDecimal(Child(entry, "Size"));
+      const auto size = ParseDecimal(ChildText(entry, "Size"));
       if (!size) return Malformed("an object without a size");
       version.object.size = *size;
-      version.object.version = Child(entry, "ETag");
+      version.object.version = ChildText(entry, "ETag");
     }
     page.versions.push_back(std::move(version));
   }
@@ -118,9 +109,9 @@ Result<UploadPage> DecodeUploads(std::string_view text, std::string_view root) {
     const auto key = document->Key(entry, "Key");
     if (!key || !key->starts_with(root)) return Malformed("a list of keys that were not asked for");
     upload.key = key->substr(root.size());
-    upload.id = Child(entry, "UploadId");
+    upload.id = ChildText(entry, "UploadId");
     if (!IsId(upload.id)) return Malformed("an upload without an id");
-    upload.started_unix = ParseIso8601(Child(entry, "Initiated")).value_or(0);
+    upload.started_unix = ParseIso8601(ChildText(entry, "Initiated")).value_or(0);
     page.uploads.push_back(std::move(upload));
   }
   AIRFREIGHT_ASSIGN_OR_RETURN(page.next_token,

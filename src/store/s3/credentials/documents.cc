@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "http/headers.h"
 #include "store/checks.h"
+#include "store/cloud/xml.h"
 
 namespace airfreight::s3 {
 namespace {
@@ -104,17 +105,13 @@ Result<LoadedCredentials> ParseStsCredentials(std::string_view xml, std::string_
     return Malformed(kMalformed, source, fmt::format("more than {} bytes", xml.size()));
   }
   pugi::xml_document document;
-  if (!document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8)) {
-    return Malformed(kMalformed, source, "no XML");
-  }
+  if (!ParseXml(xml, document)) return Malformed(kMalformed, source, "no XML");
   for (const char* action : {"AssumeRoleWithWebIdentity", "AssumeRole"}) {
     const pugi::xml_node credentials = document.child(fmt::format("{}Response", action).c_str())
                                            .child(fmt::format("{}Result", action).c_str())
                                            .child("Credentials");
     if (!credentials) continue;
-    const auto child = [&](const char* name) {
-      return std::string(credentials.child(name).text().get());
-    };
+    const auto child = [&](const char* name) { return ChildText(credentials, name); };
     // The keys of a role are nothing without their token, and end.
     if (child("SessionToken").empty()) return Malformed(kMalformed, source, "no SessionToken");
     if (child("Expiration").empty()) return Malformed(kMalformed, source, "no Expiration");
