@@ -2,15 +2,14 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <optional>
 #include <pugixml.hpp>
 #include <utility>
 
-#include "base/percent.h"
 #include "base/time.h"
+#include "store/azure/blob_list.h"
 #include "store/azure/metadata.h"
 #include "store/cloud/answers.h"
 #include "store/cloud/meaning.h"
@@ -20,13 +19,9 @@
 namespace airfreight::azure {
 namespace {
 
-constexpr std::string_view kService = "Azure";
-
 // A signature that is older or younger than this is refused
 // (learn.microsoft.com/rest/api/storageservices/authorize-with-shared-key#specifying-the-date-header).
 constexpr int64_t kMaxSkewSeconds = int64_t{15} * 60;
-// Markers are base64 of a name with some more; a URL has 8 KiB with most.
-constexpr size_t kMaxMarker = 4096;
 
 constexpr std::string_view kRole =
     "assign it the role Storage Blob Data Contributor on the container, or give the SAS the "
@@ -113,8 +108,6 @@ Meaning MeaningOf(int status, bool has_code) {
       status, "the store sends elsewhere: correct [airfreight] az_account or az_endpoint_url");
 }
 
-tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
-
 struct ErrorDocument {
   std::string code;
   std::string message;
@@ -193,7 +186,7 @@ Correction DecodeCorrection(const FailedAnswer& answer, Credential::Kind credent
 
 Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response) {
   AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info,
-                              DecodeObjectHead(key, response, {kService, "ETag", "x-ms-meta-"}));
+                              DecodeObjectHead(key, response, {"Azure", "ETag", "x-ms-meta-"}));
   Metadata decoded;
   for (const auto& [name, value] : info.metadata) {
     decoded[DecodeMetadataName(name)] = DecodeMetadataValue(value);
@@ -203,38 +196,14 @@ Result<ObjectInfo> DecodeInfo(std::string_view key, const HttpResponse& response
 }
 
 Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
-  pugi::xml_document document;
-  if (!ParseXml(text, document)) return Malformed("a list that is no XML");
-  const pugi::xml_node list = document.child("EnumerationResults");
-  if (!list) return Malformed("a list without EnumerationResults");
-
   ListPage page;
-  for (const pugi::xml_node& entry : list.child("Blobs").children("Blob")) {
-    const pugi::xml_node properties = entry.child("Properties");
-    if (ChildText(properties, "ResourceType") == "directory") continue;
-    ObjectInfo info;
-    std::string key = ChildText(entry, "Name");
-    if (entry.child("Name").attribute("Encoded").as_bool()) {
-      auto decoded = PercentDecode(key);
-      if (!decoded) return Malformed("a name that is not percent-encoded");
-      key = *std::move(decoded);
-    }
-    if (!key.starts_with(root)) return Malformed("a list of names that were not asked for");
-    const auto size = ParseDecimal(ChildText(properties, "Content-Length"));
-    if (!size) return Malformed("an object without a size");
-    info.key = key.substr(root.size());
-    info.size = *size;
-    // A version is what the head of an answer says, which has quotes always
-    // (www.rfc-editor.org/rfc/rfc9110#section-8.8.3); lists leave them out.
-    info.version = ChildText(properties, "Etag");
-    if (!info.version.empty() && !info.version.ends_with('"')) {
-      info.version = fmt::format("\"{}\"", info.version);
-    }
-    info.modified_unix = ParseHttpDate(ChildText(properties, "Last-Modified")).value_or(0);
+  const TakeBlob take = [&](std::string key, const pugi::xml_node& /*entry*/,
+                            const pugi::xml_node& properties) -> Status {
+    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, BlobInfo(std::move(key), properties));
     page.objects.push_back(std::move(info));
-  }
-  page.next_token = ChildText(list, "NextMarker");
-  if (page.next_token.size() > kMaxMarker) return Malformed("a list that goes on too far away");
+    return {};
+  };
+  AIRFREIGHT_ASSIGN_OR_RETURN(page.next_token, EachBlob(text, root, take));
   return page;
 }
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <nlohmann/json.hpp>
 #include <pugixml.hpp>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "store/cloud/meaning.h"
 #include "store/cloud/object_head.h"
 #include "store/cloud/xml.h"
+#include "store/gcs/resource.h"
 
 namespace airfreight::gcs {
 namespace {
@@ -24,14 +24,6 @@ using nlohmann::json;
 
 // As often as one object may change (cloud.google.com/storage/quotas#objects).
 constexpr double kObjectChangeSeconds = 1;
-
-// Without exceptions: what is no JSON comes out as "discarded", which is no object.
-json Parse(std::string_view text) { return json::parse(text, nullptr, false); }
-
-std::string Text(const json& object, const char* name) {
-  const auto found = object.find(name);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
 
 tl::unexpected<Error> Malformed(std::string_view what) { return NotOfService(kService, what); }
 
@@ -119,22 +111,14 @@ std::optional<uint32_t> ParseCrc32c(std::string_view text) {
   return crc;
 }
 
-Result<ObjectInfo> InfoOf(const json& object) {
-  ObjectInfo info;
-  info.key = Text(object, "name");
-  const auto size = ParseDecimal(Text(object, "size"));
-  info.version = Text(object, "generation");
-  if (!size || !ParseDecimal(info.version))
-    return Malformed("an object without size or generation");
-  info.size = *size;
-  info.modified_unix = ParseIso8601(Text(object, "updated")).value_or(0);
-  if (const auto metadata = object.find("metadata");
-      metadata != object.end() && metadata->is_object()) {
-    for (const auto& [name, value] : metadata->items()) {
-      if (value.is_string()) info.metadata[name] = value.get<std::string>();
+Metadata MetadataOf(const json& resource) {
+  Metadata metadata;
+  if (const auto found = resource.find("metadata"); found != resource.end() && found->is_object()) {
+    for (const auto& [name, value] : found->items()) {
+      if (value.is_string()) metadata[name] = value.get<std::string>();
     }
   }
-  return info;
+  return metadata;
 }
 
 std::optional<ErrorDocument> ParseErrorXml(std::string_view text) {
@@ -154,7 +138,7 @@ std::optional<ErrorDocument> ParseErrorXml(std::string_view text) {
 }  // namespace
 
 std::optional<ErrorDocument> ParseErrorDocument(std::string_view text) {
-  const json document = Parse(text);
+  const json document = ParseJson(text);
   if (!document.is_object()) return ParseErrorXml(text);
   const auto error = document.find("error");
   if (error == document.end()) return std::nullopt;
@@ -206,11 +190,12 @@ Error DecodeError(const FailedAnswer& answer, int64_t now) {
 }
 
 Result<ObjectResource> DecodeResource(std::string_view key, std::string_view text) {
-  const json object = Parse(text);
+  const json object = ParseJson(text);
   if (!object.is_object()) return Malformed("an object's description that is none");
   ObjectResource resource;
   AIRFREIGHT_ASSIGN_OR_RETURN(resource.info, InfoOf(object));
   resource.info.key = key;
+  resource.info.metadata = MetadataOf(object);
   resource.crc32c = ParseCrc32c(Text(object, "crc32c"));
   return resource;
 }
@@ -237,22 +222,15 @@ std::optional<uint32_t> DecodeChecksum(const Headers& headers) {
 }
 
 Result<ListPage> DecodeList(std::string_view text, std::string_view root) {
-  const json document = Parse(text);
-  if (!document.is_object()) return Malformed("a list that is no object");
   ListPage page;
-  page.next_token = Text(document, "nextPageToken");
-  const auto items = document.find("items");
-  if (items == document.end() || items->is_null()) return page;
-  if (!items->is_array()) return Malformed("a list without its items");
-  for (const json& item : *items) {
-    if (!item.is_object()) return Malformed("an entry that is no object");
+  const auto take = [&](const json& item) -> Status {
     AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, InfoOf(item));
     if (!info.key.starts_with(root)) return Malformed("a list of other keys than were asked for");
     info.key.erase(0, root.size());
-    if (info.key.starts_with(kPartsFolder)) continue;
-    info.metadata.clear();
-    page.objects.push_back(std::move(info));
-  }
+    if (!info.key.starts_with(kPartsFolder)) page.objects.push_back(std::move(info));
+    return {};
+  };
+  AIRFREIGHT_ASSIGN_OR_RETURN(page.next_token, EachItem(text, take));
   return page;
 }
 
