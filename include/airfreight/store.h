@@ -3,8 +3,8 @@
 /// \file
 /// \brief ObjectStore: the five verbs that every store has, and what each store declares of itself.
 ///
-/// To add one: implement ObjectStore under `src/store/<name>/`, add its scheme to
-/// `src/store/open.cc`, register it in `tests/conformance/`.
+/// To add one: derive from BasicStore (`src/store/basic_store.h`) under `src/store/<name>/`, add
+/// its scheme to `src/store/open.cc`, register it in `tests/conformance/`.
 
 #include <chrono>
 #include <cstdint>
@@ -204,6 +204,8 @@ struct Capabilities {
 /// Blocking: calls return when the store has answered, the deadline has passed or the call was
 /// cancelled. Errors: NotFound, NotFoundOrDenied, ConditionFailed, Denied, Throttled, Unavailable,
 /// Timeout, Cancelled, TooLarge, Invalid, Internal; with store and key filled in.
+///
+/// No verb has a default here, so that no layer can forget one: it would not compile.
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -223,14 +225,15 @@ class ObjectStore {
   /// Reads the object or a range of it. A body shorter than promised is an error, never a result.
   virtual Result<GetResult> Get(std::string_view key, const GetOptions& options,
                                 const Context& context) = 0;
-  /// As Get, with the bytes given to `sink` as they come. The default gathers them first.
+  /// As Get, with the bytes given to `sink` as they come.
   virtual Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                                  const Context& context);
+                                  const Context& context) = 0;
   /// Begins an upload in parts of an object that `options` describe; its condition and checksum are
-  /// not looked at (Complete has a condition of its own). The default is Unsupported.
+  /// not looked at (Complete has a condition of its own). Unsupported where Capabilities::parts is
+  /// false.
   virtual Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key,
                                                           const PutOptions& options,
-                                                          const Context& context);
+                                                          const Context& context) = 0;
   virtual Result<ObjectInfo> Head(std::string_view key, const Context& context) = 0;
   /// Removing what is not there is a success (as S3 has it), unless a condition asks for a version.
   virtual Status Remove(std::string_view key, const Condition& condition,
@@ -244,26 +247,26 @@ class ObjectStore {
   /// @{
 
   /// Every version of the objects whose key begins with `prefix`, `limit` entries at most (1–1000),
-  /// after `token`. The default, for stores that keep none: the objects of List, each with its
-  /// version as `id`. Where the store does not tell versions apart while it lists, a page may hold
-  /// fewer than `limit`.
+  /// after `token`. Of stores that keep none: the objects of List, each with its version as `id`.
+  /// Where the store does not tell versions apart while it lists, a page may hold fewer than
+  /// `limit`.
   virtual Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token,
-                                           int limit, const Context& context);
+                                           int limit, const Context& context) = 0;
   /// What one version says of itself, with its metadata. NotFound where there is no such version,
-  /// and for the mark of a removal, which says nothing. The default looks at the object.
+  /// and for the mark of a removal, which says nothing.
   virtual Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                         const Context& context);
+                                         const Context& context) = 0;
   /// Removes one version for good, and leaves the others. A success where there is no such version
-  /// (any more). The default removes the object where it is still that version: atomically where
-  /// Capabilities::conditional_remove says so, else after a look.
-  virtual Status RemoveVersion(std::string_view key, std::string_view id, const Context& context);
+  /// (any more).
+  virtual Status RemoveVersion(std::string_view key, std::string_view id,
+                               const Context& context) = 0;
   /// Unfinished uploads of the objects whose key begins with `prefix`; those whose key is not told
-  /// where that is `prefix` or begins with it. The default is Unsupported.
+  /// where that is `prefix` or begins with it. Unsupported where Capabilities::uploads is false.
   virtual Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                         const Context& context);
+                                         const Context& context) = 0;
   /// Removes what an unfinished upload has sent; whoever still writes it gets NotFound. A success
-  /// where there is no such upload (any more). The default is Unsupported.
-  virtual Status AbortUpload(std::string_view key, std::string_view id, const Context& context);
+  /// where there is no such upload (any more). Unsupported where Capabilities::uploads is false.
+  virtual Status AbortUpload(std::string_view key, std::string_view id, const Context& context) = 0;
   /// @}
 };
 

@@ -15,8 +15,8 @@
 #include "base/utf8.h"
 #include "calls.h"
 #include "interruption.h"
+#include "store/basic_store.h"
 #include "store/checks.h"
-#include "store/gather_sink.h"
 #include "store/open.h"
 #include "store/uri.h"
 
@@ -167,11 +167,11 @@ class Contents {
   BytesLike bytes_;
 };
 
-class PyStore final : public ObjectStore {
+class PyStore final : public BasicStore {
  public:
-  explicit PyStore(nb::object store) : store_(std::move(store)) {
-    root_ = nb::cast<std::string>(store_.attr("root"));
-    scheme_ = root_.substr(0, root_.find("://"));
+  explicit PyStore(nb::object store)
+      : BasicStore(nb::cast<std::string>(store.attr("root"))), store_(std::move(store)) {
+    scheme_ = root().substr(0, root().find("://"));
     prefix_ = nb::cast<std::string>(store_.attr("prefix"));
     capabilities_.conditional_put = nb::cast<bool>(store_.attr("conditional_put"));
     capabilities_.conditional_remove = nb::cast<bool>(store_.attr("conditional_remove"));
@@ -189,77 +189,10 @@ class PyStore final : public ObjectStore {
     store_.reset();
   }
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return scheme_; }
   Capabilities capabilities() const override { return capabilities_; }
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override {
-    return Place(key, DoPut(key, body, options, context));
-  }
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override {
-    GatherSink sink(options);
-    auto info = Read(key, options, sink, context);
-    if (!info) return Fail(std::move(info).error());
-    return GetResult{*std::move(info), sink.Take()};
-  }
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override {
-    return Place(key, DoRead(key, options, sink, context));
-  }
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
-    const auto head = [&]() -> Result<ObjectInfo> {
-      AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
-      return InPython(
-          context, [&]() -> Result<ObjectInfo> { return InfoOf(store_.attr("head")(key), key); });
-    };
-    return Place(key, head());
-  }
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
-    return Place(key, DoRemove(key, condition, context));
-  }
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override {
-    return Place({}, DoList(prefix, token, limit, context));
-  }
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override {
-    if (!capabilities_.versions) return ObjectStore::ListVersions(prefix, token, limit, context);
-    return Place({}, DoListVersions(prefix, token, limit, context));
-  }
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override {
-    if (!capabilities_.versions) return ObjectStore::HeadVersion(key, id, context);
-    const auto head = [&]() -> Result<ObjectInfo> {
-      AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
-      return InPython(context, [&]() -> Result<ObjectInfo> {
-        return InfoOf(store_.attr("head_version")(key, id), key);
-      });
-    };
-    return Place(key, head());
-  }
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override {
-    if (!capabilities_.versions) return ObjectStore::RemoveVersion(key, id, context);
-    return Place(key, OfKey("remove_version", key, id, context));
-  }
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override {
-    if (!capabilities_.uploads) return ObjectStore::ListUploads(prefix, token, limit, context);
-    return Place({}, DoListUploads(prefix, token, limit, context));
-  }
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
-    if (!capabilities_.uploads) return ObjectStore::AbortUpload(key, id, context);
-    return Place(key, OfKey("abort_upload", key, id, context));
-  }
-
  private:
-  template <typename T>
-  Result<T> Place(std::string_view key, Result<T> result) const {
-    if (!result) return Fail(Located(std::move(result).error(), root_, key));
-    return result;
-  }
-
   static tl::unexpected<Error> NoConditions() {
     return Fail(ErrorCode::kUnsupported, "the store has no conditions");
   }
@@ -272,7 +205,7 @@ class PyStore final : public ObjectStore {
   }
 
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context) {
+                           const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities_));
     const bool conditional = options.condition.kind != Condition::Kind::kNone;
@@ -297,7 +230,7 @@ class PyStore final : public ObjectStore {
   }
 
   Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
-                            const Context& context) {
+                            const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
     std::optional<ObjectInfo> first;
     Range range;
@@ -342,7 +275,14 @@ class PyStore final : public ObjectStore {
     return Fail(ErrorCode::kConditionFailed, "the object has changed");
   }
 
-  Status DoRemove(std::string_view key, const Condition& condition, const Context& context) {
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
+    return InPython(context,
+                    [&]() -> Result<ObjectInfo> { return InfoOf(store_.attr("head")(key), key); });
+  }
+
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
     const bool conditional = condition.kind != Condition::Kind::kNone;
     if (conditional && !capabilities_.conditional_remove) return NoConditions();
@@ -353,7 +293,7 @@ class PyStore final : public ObjectStore {
   }
 
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context) {
+                          const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     return InPython(context, [&]() -> Result<ListPage> {
       const nb::object answer = store_.attr("list")(prefix, token, limit);
@@ -380,7 +320,8 @@ class PyStore final : public ObjectStore {
   }
 
   Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
-                                     const Context& context) {
+                                     const Context& context) override {
+    if (!capabilities_.versions) return BasicStore::DoListVersions(prefix, token, limit, context);
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     return InPython(context, [&]() -> Result<VersionPage> {
       const nb::object answer = store_.attr("list_versions")(prefix, token, limit);
@@ -399,8 +340,24 @@ class PyStore final : public ObjectStore {
     });
   }
 
+  Result<ObjectInfo> DoHeadVersion(std::string_view key, std::string_view id,
+                                   const Context& context) override {
+    if (!capabilities_.versions) return BasicStore::DoHeadVersion(key, id, context);
+    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, prefix_));
+    return InPython(context, [&]() -> Result<ObjectInfo> {
+      return InfoOf(store_.attr("head_version")(key, id), key);
+    });
+  }
+
+  Status DoRemoveVersion(std::string_view key, std::string_view id,
+                         const Context& context) override {
+    if (!capabilities_.versions) return BasicStore::DoRemoveVersion(key, id, context);
+    return OfKey("remove_version", key, id, context);
+  }
+
   Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) {
+                                   const Context& context) override {
+    if (!capabilities_.uploads) return BasicStore::DoListUploads(prefix, token, limit, context);
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     return InPython(context, [&]() -> Result<UploadPage> {
       const nb::object answer = store_.attr("list_uploads")(prefix, token, limit);
@@ -415,8 +372,12 @@ class PyStore final : public ObjectStore {
     });
   }
 
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    if (!capabilities_.uploads) return BasicStore::DoAbortUpload(key, id, context);
+    return OfKey("abort_upload", key, id, context);
+  }
+
   nb::object store_;
-  std::string root_;
   std::string scheme_;
   std::string prefix_;
   Capabilities capabilities_;

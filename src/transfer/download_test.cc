@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "conformance/matchers.h"
+#include "store/basic_store.h"
 #include "store/checks.h"
 #include "transfer/download_targets.h"
 
@@ -37,51 +38,16 @@ std::string Pattern(size_t size) {
 }
 
 // A store with one object, whose streams are as fast as told by a clock that only they move.
-class ScriptedStore final : public ObjectStore {
+class ScriptedStore final : public BasicStore {
  public:
-  explicit ScriptedStore(std::string text) : text_(std::move(text)) {}
+  explicit ScriptedStore(std::string text)
+      : BasicStore("scripted://store"), text_(std::move(text)) {}
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "scripted"; }
   Capabilities capabilities() const override {
     Capabilities capabilities;
     capabilities.parallel = parallel;
     return capabilities;
-  }
-  Result<ObjectInfo> Put(std::string_view, const Body&, const PutOptions&,
-                         const Context&) override {
-    return Fail(ErrorCode::kUnsupported, "not here");
-  }
-  Result<GetResult> Get(std::string_view, const GetOptions&, const Context&) override {
-    return Fail(ErrorCode::kUnsupported, "not here");
-  }
-  Result<ObjectInfo> Head(std::string_view, const Context&) override {
-    return Fail(ErrorCode::kUnsupported, "not here");
-  }
-  Status Remove(std::string_view, const Condition&, const Context&) override {
-    return Fail(ErrorCode::kUnsupported, "not here");
-  }
-  Result<ListPage> List(std::string_view, std::string_view, int, const Context&) override {
-    return Fail(ErrorCode::kUnsupported, "not here");
-  }
-
-  Result<ObjectInfo> Read(std::string_view, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override {
-    int stream = 0;
-    {
-      const std::lock_guard lock(mutex_);
-      stream = static_cast<int>(requests.size());
-      requests.push_back(options);
-      threads.insert(std::this_thread::get_id());
-    }
-    const int active = ++active_;
-    for (int seen = most_active;
-         active > seen && !most_active.compare_exchange_weak(seen, active);) {
-    }
-    auto read = DoRead(stream, options, sink, context);
-    if (after_read) after_read(stream);
-    --active_;
-    return read;
   }
 
   /// Waits until as many streams have been begun. The clock goes on as long as there is only one:
@@ -121,7 +87,40 @@ class ScriptedStore final : public ObjectStore {
   std::atomic<int> most_active{0};
 
  private:
-  Result<ObjectInfo> DoRead(int stream, const GetOptions& options, ReadSink& sink,
+  Result<ObjectInfo> DoPut(std::string_view, const Body&, const PutOptions&,
+                           const Context&) override {
+    return Fail(ErrorCode::kUnsupported, "not here");
+  }
+  Result<ObjectInfo> DoHead(std::string_view, const Context&) override {
+    return Fail(ErrorCode::kUnsupported, "not here");
+  }
+  Status DoRemove(std::string_view, const Condition&, const Context&) override {
+    return Fail(ErrorCode::kUnsupported, "not here");
+  }
+  Result<ListPage> DoList(std::string_view, std::string_view, int, const Context&) override {
+    return Fail(ErrorCode::kUnsupported, "not here");
+  }
+
+  Result<ObjectInfo> DoRead(std::string_view, const GetOptions& options, ReadSink& sink,
+                            const Context& context) override {
+    int stream = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      stream = static_cast<int>(requests.size());
+      requests.push_back(options);
+      threads.insert(std::this_thread::get_id());
+    }
+    const int active = ++active_;
+    for (int seen = most_active;
+         active > seen && !most_active.compare_exchange_weak(seen, active);) {
+    }
+    auto read = Stream(stream, options, sink, context);
+    if (after_read) after_read(stream);
+    --active_;
+    return read;
+  }
+
+  Result<ObjectInfo> Stream(int stream, const GetOptions& options, ReadSink& sink,
                             const Context& context) {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     ObjectInfo info;
@@ -152,7 +151,6 @@ class ScriptedStore final : public ObjectStore {
     return info;
   }
 
-  const std::string root_ = "scripted://store";
   const std::string text_;
   std::mutex mutex_;
   std::mutex turns_;

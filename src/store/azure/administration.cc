@@ -55,7 +55,7 @@ Result<ObjectInfo> AzureStore::DoHeadVersion(std::string_view key, std::string_v
   const auto name = ParseVersionName(id);
   if (!name) return Fail(ErrorCode::kInvalid, "a version's id that is none of Azure's");
   if (name->kind == VersionName::Kind::kBlob)
-    return ObjectStore::HeadVersion(key, name->value, context);
+    return BasicStore::DoHeadVersion(key, name->value, context);
   const bool snapshot = name->kind == VersionName::Kind::kSnapshot;
   AIRFREIGHT_ASSIGN_OR_RETURN(
       const HttpResponse response,
@@ -135,40 +135,6 @@ Status AzureStore::DoAbortUpload(std::string_view key, std::string_view id,
     return Fail(written.error());
   }
   return RemoveWhereStill(full_key, std::string(written->headers.Get("etag")), context);
-}
-
-Result<VersionPage> AzureStore::ListVersions(std::string_view prefix, std::string_view token,
-                                             int limit, const Context& context) {
-  return DoListVersions(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Result<ObjectInfo> AzureStore::HeadVersion(std::string_view key, std::string_view id,
-                                           const Context& context) {
-  return DoHeadVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status AzureStore::RemoveVersion(std::string_view key, std::string_view id,
-                                 const Context& context) {
-  return DoRemoveVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<UploadPage> AzureStore::ListUploads(std::string_view prefix, std::string_view token,
-                                           int limit, const Context& context) {
-  return DoListUploads(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Status AzureStore::AbortUpload(std::string_view key, std::string_view id, const Context& context) {
-  return DoAbortUpload(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
 }
 
 }  // namespace airfreight::azure

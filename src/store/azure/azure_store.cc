@@ -11,7 +11,6 @@
 #include "store/azure/request_builder.h"
 #include "store/checks.h"
 #include "store/cloud/object_sink.h"
-#include "store/gather_sink.h"
 
 namespace airfreight {
 namespace azure {
@@ -46,10 +45,10 @@ Capabilities AzureCapabilities() {
 
 AzureStore::AzureStore(StoreUri uri, AzureOptions options, std::unique_ptr<HttpTransport> transport,
                        Environment environment, Clock clock)
-    : client_(std::make_shared<AzureClient>(std::move(uri), std::move(options),
+    : BasicStore(uri.Root()),
+      client_(std::make_shared<AzureClient>(std::move(uri), std::move(options),
                                             std::move(transport), std::move(environment),
-                                            std::move(clock))),
-      root_(client_->uri().Root()) {}
+                                            std::move(clock))) {}
 
 Capabilities AzureStore::capabilities() const { return AzureCapabilities(); }
 
@@ -119,53 +118,10 @@ Result<ListPage> AzureStore::DoList(std::string_view prefix, std::string_view to
   return DecodeList(AsText(answer.view()), under);
 }
 
-Result<ObjectInfo> AzureStore::Put(std::string_view key, const Body& body,
-                                   const PutOptions& options, const Context& context) {
-  return DoPut(key, body, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ObjectInfo> AzureStore::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                                    const Context& context) {
-  return DoRead(key, options, sink, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<GetResult> AzureStore::Get(std::string_view key, const GetOptions& options,
-                                  const Context& context) {
-  GatherSink sink(options);
-  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
-  return GetResult{std::move(info), sink.Take()};
-}
-
-Result<std::unique_ptr<PartUpload>> AzureStore::StartUpload(std::string_view key,
-                                                            const PutOptions& options,
-                                                            const Context& context) {
-  return StartAzureUpload(client_, key, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ObjectInfo> AzureStore::Head(std::string_view key, const Context& context) {
-  return DoHead(key, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status AzureStore::Remove(std::string_view key, const Condition& condition,
-                          const Context& context) {
-  return DoRemove(key, condition, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ListPage> AzureStore::List(std::string_view prefix, std::string_view token, int limit,
-                                  const Context& context) {
-  return DoList(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
+Result<std::unique_ptr<PartUpload>> AzureStore::DoStartUpload(std::string_view key,
+                                                              const PutOptions& options,
+                                                              const Context& context) {
+  return StartAzureUpload(client_, key, options, context);
 }
 
 }  // namespace azure

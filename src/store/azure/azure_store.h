@@ -13,6 +13,7 @@
 #include "http/transport.h"
 #include "store/azure/azure_client.h"
 #include "store/azure/options.h"
+#include "store/basic_store.h"
 #include "store/uri.h"
 
 namespace airfreight {
@@ -26,61 +27,42 @@ namespace azure {
 /// Threads: every method may be called from several at once. Ownership: shares its client with the
 /// uploads that it has started; a request's body stays the caller's. Fork, blocking: as
 /// AzureClient. Errors: as AzureClient, with store and key.
-class AzureStore final : public ObjectStore {
+class AzureStore final : public BasicStore {
  public:
   using Clock = AzureClient::Clock;
 
   AzureStore(StoreUri uri, AzureOptions options, std::unique_ptr<HttpTransport> transport,
              Environment environment, Clock clock);
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "az"; }
   Capabilities capabilities() const override;
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override;
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override;
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override;
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override;
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override;
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override;
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override;
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override;
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
-
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context);
+                           const Context& context) override;
   Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
-                            const Context& context);
-  Result<ObjectInfo> DoHead(std::string_view key, const Context& context);
-  Status DoRemove(std::string_view key, const Condition& condition, const Context& context);
+                            const Context& context) override;
+  Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
+                                                    const Context& context) override;
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override;
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override;
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context);
+                          const Context& context) override;
   Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
-                                     const Context& context);
+                                     const Context& context) override;
   Result<ObjectInfo> DoHeadVersion(std::string_view key, std::string_view id,
-                                   const Context& context);
-  Status DoRemoveVersion(std::string_view key, std::string_view id, const Context& context);
+                                   const Context& context) override;
+  Status DoRemoveVersion(std::string_view key, std::string_view id,
+                         const Context& context) override;
   Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context);
-  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context);
+                                   const Context& context) override;
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context) override;
   /// A success where the blob is another by now, or gone.
   Status RemoveWhereStill(const std::string& full_key, const std::string& tag,
                           const Context& context);
 
   const std::shared_ptr<AzureClient> client_;
-  const std::string root_;
 };
 
 /// What every Azure store can do.

@@ -9,41 +9,22 @@
 #include "base/random.h"
 #include "store/azure/azure_store.h"
 #include "store/azure/request_builder.h"
+#include "store/basic_store.h"
 #include "store/checks.h"
 
 namespace airfreight::azure {
 namespace {
 
 /// An upload that has begun. See PartUpload; immutable until it is given up, hence its threads.
-class AzureUpload final : public PartUpload {
+class AzureUpload final : public BasicUpload {
  public:
   AzureUpload(std::shared_ptr<AzureClient> client, std::string_view key, PutOptions options,
               std::string id)
-      : client_(std::move(client)),
-        root_(client_->uri().Root()),
-        key_(key),
+      : BasicUpload(client->uri().Root(), key),
+        client_(std::move(client)),
         full_key_(client_->uri().FullKey(key)),
         options_(std::move(options)),
         id_(std::move(id)) {}
-
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    return DoComplete(parts, condition, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-
-  Status Abort(const Context& /*context*/) override {
-    given_up_ = true;
-    return {};
-  }
 
  private:
   static tl::unexpected<Error> GivenUp() {
@@ -51,7 +32,7 @@ class AzureUpload final : public PartUpload {
   }
 
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     if (given_up_) return GivenUp();
     if (number < 1 || number > kMaxBlocks || body.size() > kMaxBlockBytes) {
       return Fail(
@@ -70,10 +51,10 @@ class AzureUpload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
     if (given_up_) return GivenUp();
     ObjectInfo info;
-    info.key = key_;
+    info.key = key();
     info.metadata = options_.metadata;
     for (size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
@@ -96,9 +77,12 @@ class AzureUpload final : public PartUpload {
     return info;
   }
 
+  Status DoAbort(const Context& /*context*/) override {
+    given_up_ = true;
+    return {};
+  }
+
   const std::shared_ptr<AzureClient> client_;
-  const std::string root_;
-  const std::string key_;
   const std::string full_key_;
   const PutOptions options_;
   const std::string id_;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "store/basic_store.h"
 #include "store/checks.h"
 #include "store/file/listing.h"
 #include "store/file/object_lock.h"
@@ -112,12 +113,11 @@ Result<std::optional<Sidecar>> ReadSidecar(int directory, std::string_view name,
   return ParseSidecar(text);
 }
 
-class FileStore final : public ObjectStore, public std::enable_shared_from_this<FileStore> {
+class FileStore final : public BasicStore, public std::enable_shared_from_this<FileStore> {
  public:
   FileStore(StoreUri uri, Settings settings)
-      : uri_(std::move(uri)), root_(uri_.Root()), settings_(settings) {}
+      : BasicStore(uri.Root()), uri_(std::move(uri)), settings_(settings) {}
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "file"; }
   Capabilities capabilities() const override {
     Capabilities capabilities;
@@ -128,40 +128,6 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     return capabilities;
   }
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override {
-    return Here(key, DoPut(key, body, options, context));
-  }
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override {
-    return Here(key, DoGet(key, options, context));
-  }
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override {
-    return Here(key, DoRead(key, options, sink, context));
-  }
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override {
-    return Here(key, DoStartUpload(key, options, context));
-  }
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
-    return Here(key, DoHead(key, context));
-  }
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
-    return Here(key, DoRemove(key, condition, context));
-  }
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override {
-    return Here({}, DoList(prefix, token, limit, context));
-  }
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override {
-    return Here({}, DoListUploads(prefix, token, limit, context));
-  }
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
-    return Here(key, DoAbortUpload(key, id, context));
-  }
-
  private:
   // A file that was opened for reading, with the metadata that belongs to it.
   struct Opened {
@@ -169,14 +135,8 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     ObjectInfo info;
   };
 
-  template <typename T>
-  Result<T> Here(std::string_view key, Result<T> result) const {
-    if (!result) return Fail(Located(std::move(result).error(), root_, key));
-    return result;
-  }
-
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context) const {
+                           const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
@@ -190,7 +150,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
-                                                    const Context& context) const;
+                                                    const Context& context) override;
 
   // Makes what was written to `object` the object of `key`. When the condition does not hold, it
   // may be called again.
@@ -252,7 +212,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   Result<GetResult> DoGet(std::string_view key, const GetOptions& options,
-                          const Context& context) const {
+                          const Context& context) override {
     AIRFREIGHT_ASSIGN_OR_RETURN(Opened opened, Open(key, context));
     if (!options.if_version.empty() && options.if_version != opened.info.version) {
       return Fail(ErrorCode::kConditionFailed, "the object has changed");
@@ -268,7 +228,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
-                            const Context& context) const {
+                            const Context& context) override {
     AIRFREIGHT_ASSIGN_OR_RETURN(Opened opened, Open(key, context));
     if (!options.if_version.empty() && options.if_version != opened.info.version) {
       return Fail(ErrorCode::kConditionFailed, "the object has changed");
@@ -286,7 +246,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     return std::move(opened.info);
   }
 
-  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) const {
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override {
     AIRFREIGHT_ASSIGN_OR_RETURN(Opened opened, Open(key, context));
     return std::move(opened.info);
   }
@@ -330,7 +290,8 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
     return Fail(std::move(error));
   }
 
-  Status DoRemove(std::string_view key, const Condition& condition, const Context& context) const {
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
     const Place place = Split(key);
@@ -369,7 +330,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context) const {
+                          const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto root, posix::OpenRoot(uri_.directory, false, false));
@@ -378,7 +339,7 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) const {
+                                   const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto root, posix::OpenRoot(uri_.directory, false, false));
@@ -387,7 +348,8 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   }
 
   // `folder` as ListUploads gives it: with a slash at its end, or nothing.
-  Status DoAbortUpload(std::string_view folder, std::string_view id, const Context& context) const {
+  Status DoAbortUpload(std::string_view folder, std::string_view id,
+                       const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     if (folder.ends_with('/')) folder.remove_suffix(1);
     if (!folder.empty()) AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(folder));
@@ -418,37 +380,20 @@ class FileStore final : public ObjectStore, public std::enable_shared_from_this<
   friend class FileUpload;
 
   const StoreUri uri_;
-  const std::string root_;
   const Settings settings_;
 };
 
 // Parts are written where they belong in a hidden file, which becomes the object as that of a Put
 // does.
-class FileUpload final : public PartUpload {
+class FileUpload final : public BasicUpload {
  public:
   FileUpload(std::shared_ptr<const FileStore> store, Descriptor root, TemporaryFile object,
              std::string_view key, PutOptions options)
-      : store_(std::move(store)),
+      : BasicUpload(store->root(), key),
+        store_(std::move(store)),
         root_(std::move(root)),
         object_(std::move(object)),
-        key_(key),
         options_(std::move(options)) {}
-
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return store_->Here(key_, DoPutPart(number, offset, body, crc32c, context));
-  }
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    return store_->Here(key_, DoComplete(parts, condition, context));
-  }
-  Status Abort(const Context& /*context*/) override {
-    if (object_) {
-      object_.reset();
-      FileStore::RemoveEmptyFolders(root_.get(), Split(key_).folder);
-    }
-    return {};
-  }
 
  private:
   static tl::unexpected<Error> Ended() {
@@ -456,7 +401,7 @@ class FileUpload final : public PartUpload {
   }
 
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     if (!object_) return Ended();
     if (number < 1 || number > store_->capabilities().max_parts) {
@@ -467,7 +412,7 @@ class FileUpload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     if (!object_) return Ended();
     uint64_t size = 0;
@@ -484,23 +429,30 @@ class FileUpload final : public PartUpload {
     if (ftruncate(object_->fd(), static_cast<off_t>(size)) != 0) {
       return FailErrno("setting the object's length");
     }
-    auto info = store_->Finish(root_.get(), key_, *object_, options_, condition, context);
+    auto info = store_->Finish(root_.get(), key(), *object_, options_, condition, context);
     // Once it has its name it is no part of this upload any more, whatever failed afterwards: done
     // again, it would be changed under its readers.
     if (info || object_->moved()) object_.reset();
     return info;
   }
 
+  Status DoAbort(const Context& /*context*/) override {
+    if (object_) {
+      object_.reset();
+      FileStore::RemoveEmptyFolders(root_.get(), Split(key()).folder);
+    }
+    return {};
+  }
+
   const std::shared_ptr<const FileStore> store_;
   const Descriptor root_;
   std::optional<TemporaryFile> object_;  // Nothing once the upload has ended.
-  const std::string key_;
   const PutOptions options_;
 };
 
 Result<std::unique_ptr<PartUpload>> FileStore::DoStartUpload(std::string_view key,
                                                              const PutOptions& options,
-                                                             const Context& context) const {
+                                                             const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
   AIRFREIGHT_RETURN_IF_ERROR(CheckFileKey(key));
   AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));

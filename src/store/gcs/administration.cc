@@ -115,37 +115,4 @@ Status GcsStore::DoAbortUpload(std::string_view key, std::string_view id, const 
   return {};
 }
 
-Result<VersionPage> GcsStore::ListVersions(std::string_view prefix, std::string_view token,
-                                           int limit, const Context& context) {
-  return DoListVersions(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Result<ObjectInfo> GcsStore::HeadVersion(std::string_view key, std::string_view id,
-                                         const Context& context) {
-  return DoHeadVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status GcsStore::RemoveVersion(std::string_view key, std::string_view id, const Context& context) {
-  return DoRemoveVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<UploadPage> GcsStore::ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                         const Context& context) {
-  return DoListUploads(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Status GcsStore::AbortUpload(std::string_view key, std::string_view id, const Context& context) {
-  return DoAbortUpload(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
 }  // namespace airfreight::gcs

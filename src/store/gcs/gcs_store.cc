@@ -10,7 +10,6 @@
 #include "http/curl_transport.h"
 #include "store/checks.h"
 #include "store/cloud/object_sink.h"
-#include "store/gather_sink.h"
 #include "store/gcs/checked_sink.h"
 #include "store/gcs/decoder.h"
 #include "store/gcs/gcs_upload.h"
@@ -34,9 +33,9 @@ uint32_t ChecksumOf(const Body& body) {
 
 GcsStore::GcsStore(StoreUri uri, GcsOptions options, std::unique_ptr<HttpTransport> transport,
                    Environment environment, Clock clock)
-    : client_(std::make_shared<GcsClient>(std::move(uri), std::move(options), std::move(transport),
-                                          std::move(environment), std::move(clock))),
-      root_(client_->uri().Root()) {}
+    : BasicStore(uri.Root()),
+      client_(std::make_shared<GcsClient>(std::move(uri), std::move(options), std::move(transport),
+                                          std::move(environment), std::move(clock))) {}
 
 Capabilities GcsStore::capabilities() const {
   Capabilities capabilities;
@@ -127,52 +126,11 @@ Result<ListPage> GcsStore::DoList(std::string_view prefix, std::string_view toke
   return DecodeList(AsText(answer.view()), under);
 }
 
-Result<ObjectInfo> GcsStore::Put(std::string_view key, const Body& body, const PutOptions& options,
-                                 const Context& context) {
-  return DoPut(key, body, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ObjectInfo> GcsStore::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                                  const Context& context) {
-  return DoRead(key, options, sink, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<GetResult> GcsStore::Get(std::string_view key, const GetOptions& options,
-                                const Context& context) {
-  GatherSink sink(options);
-  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
-  return GetResult{std::move(info), sink.Take()};
-}
-
-Result<std::unique_ptr<PartUpload>> GcsStore::StartUpload(std::string_view key,
-                                                          const PutOptions& options,
-                                                          const Context& context) {
-  return CheckContext(context)
-      .and_then([&] { return StartGcsUpload(client_, key, options); })
-      .map_error([&](Error error) { return Located(std::move(error), root_, key); });
-}
-
-Result<ObjectInfo> GcsStore::Head(std::string_view key, const Context& context) {
-  return DoHead(key, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status GcsStore::Remove(std::string_view key, const Condition& condition, const Context& context) {
-  return DoRemove(key, condition, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ListPage> GcsStore::List(std::string_view prefix, std::string_view token, int limit,
-                                const Context& context) {
-  return DoList(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
+Result<std::unique_ptr<PartUpload>> GcsStore::DoStartUpload(std::string_view key,
+                                                            const PutOptions& options,
+                                                            const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+  return StartGcsUpload(client_, key, options);
 }
 
 }  // namespace gcs

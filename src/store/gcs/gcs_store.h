@@ -12,6 +12,7 @@
 #include "airfreight/store.h"
 #include "http/environment.h"
 #include "http/transport.h"
+#include "store/basic_store.h"
 #include "store/gcs/gcs_client.h"
 #include "store/gcs/options.h"
 #include "store/gcs/versions.h"
@@ -28,55 +29,37 @@ namespace gcs {
 /// Threads: every method may be called from several at once. Ownership: shares its client with the
 /// uploads that it has started; a request's body stays the caller's. Fork, blocking: as GcsClient.
 /// Errors: as GcsClient, with store and key.
-class GcsStore final : public ObjectStore {
+class GcsStore final : public BasicStore {
  public:
   using Clock = GcsClient::Clock;
 
   GcsStore(StoreUri uri, GcsOptions options, std::unique_ptr<HttpTransport> transport,
            Environment environment, Clock clock);
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "gs"; }
   Capabilities capabilities() const override;
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override;
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override;
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override;
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override;
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override;
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override;
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override;
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override;
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
-
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context);
+                           const Context& context) override;
   Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
-                            const Context& context);
-  Result<ObjectInfo> DoHead(std::string_view key, const Context& context);
-  Status DoRemove(std::string_view key, const Condition& condition, const Context& context);
+                            const Context& context) override;
+  Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
+                                                    const Context& context) override;
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override;
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override;
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context);
+                          const Context& context) override;
   Result<VersionPage> DoListVersions(std::string_view prefix, std::string_view token, int limit,
-                                     const Context& context);
+                                     const Context& context) override;
   Result<ObjectInfo> DoHeadVersion(std::string_view key, std::string_view id,
-                                   const Context& context);
-  Status DoRemoveVersion(std::string_view key, std::string_view id, const Context& context);
+                                   const Context& context) override;
+  Status DoRemoveVersion(std::string_view key, std::string_view id,
+                         const Context& context) override;
   Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context);
-  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context);
+                                   const Context& context) override;
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context) override;
   /// Of the parts whose names, behind the folder's, begin with `prefix`.
   Result<PartPage> ListParts(std::string_view prefix, std::string_view token, int limit,
                              const Context& context);
@@ -84,7 +67,6 @@ class GcsStore final : public ObjectStore {
                           const Context& context);
 
   const std::shared_ptr<GcsClient> client_;
-  const std::string root_;
 };
 
 }  // namespace gcs

@@ -12,6 +12,7 @@
 
 #include "base/crc32c.h"
 #include "base/random.h"
+#include "store/basic_store.h"
 #include "store/checks.h"
 #include "store/for_each.h"
 #include "store/gcs/request_builder.h"
@@ -32,44 +33,22 @@ PutOptions PartOptions(std::string_view object_key, const PutOptions& options) {
 
 /// See PartUpload. The mutex guards the names of what was sent; the rest belongs to the one thread
 /// that completes or aborts, but for each group, which is made by one thread.
-class GcsUpload final : public PartUpload {
+class GcsUpload final : public BasicUpload {
  public:
   GcsUpload(std::shared_ptr<GcsClient> client, std::string_view key, PutOptions options,
             const std::string& id)
-      : client_(std::move(client)),
-        root_(client_->uri().Root()),
-        key_(key),
+      : BasicUpload(client->uri().Root(), key),
+        client_(std::move(client)),
         options_(std::move(options)),
         part_options_(PartOptions(key, options_)),
         id_(id),
         prefix_(client_->uri().FullKey(fmt::format("{}{}-", kPartsFolder, id))) {}
 
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    auto done = DoComplete(parts, condition, context);
-    // Whoever starts over begins another upload: what is left of this one goes now.
-    if (!done && done.error().code == ErrorCode::kNotFound) (void)Clear(context);
-    return std::move(done).map_error(
-        [&](Error error) { return Located(std::move(error), root_, key_); });
-  }
-
-  Status Abort(const Context& context) override {
-    return Clear(context).map_error(
-        [&](Error error) { return Located(std::move(error), root_, key_); });
-  }
-
  private:
   std::string PartKey(int number) const { return fmt::format("{}{:04}", prefix_, number); }
 
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     if (number < 1 || number > kMaxParts || body.size() > kMaxObjectBytes) {
       return Fail(ErrorCode::kTooLarge,
                   fmt::format("part {} of {} bytes; {} parts of at most {} bytes (5 TiB) become "
@@ -94,7 +73,17 @@ class GcsUpload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
+    auto done = CompleteOnce(parts, condition, context);
+    // Whoever starts over begins another upload: what is left of this one goes now.
+    if (!done && done.error().code == ErrorCode::kNotFound) (void)Clear(context);
+    return done;
+  }
+
+  Status DoAbort(const Context& context) override { return Clear(context); }
+
+  Result<ObjectInfo> CompleteOnce(const std::vector<UploadedPart>& parts,
+                                  const Condition& condition, const Context& context) {
     if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
     uint64_t size = 0;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -117,9 +106,9 @@ class GcsUpload final : public PartUpload {
           }));
       for (const std::optional<Component>& group : groups_) components.push_back(*group);
     }
-    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Compose(client_->uri().FullKey(key_), components,
+    AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Compose(client_->uri().FullKey(key()), components,
                                                          options_, condition, context));
-    info.key = key_;
+    info.key = key();
     info.metadata = options_.metadata;
     ClearWhereLeft(context);
     return info;
@@ -228,8 +217,6 @@ class GcsUpload final : public PartUpload {
   }
 
   const std::shared_ptr<GcsClient> client_;
-  const std::string root_;
-  const std::string key_;
   const PutOptions options_;
   const PutOptions part_options_;
   const std::string id_;

@@ -14,6 +14,7 @@
 #include "base/crc32c.h"
 #include "base/fork_local.h"
 #include "base/random.h"
+#include "store/basic_store.h"
 #include "store/checks.h"
 #include "store/marker.h"
 
@@ -140,13 +141,12 @@ void EndUpload(const std::string& name, const Marker& place) {
 }
 
 // Parts in memory. As strict as a server is, since it is what the callers of uploads are tested on.
-class MemoryUpload final : public PartUpload {
+class MemoryUpload final : public BasicUpload {
  public:
   MemoryUpload(const StoreUri& uri, std::string root, std::string_view key, std::string id,
                PutOptions options)
-      : space_(uri.bucket),
-        root_(std::move(root)),
-        key_(key),
+      : BasicUpload(std::move(root), key),
+        space_(uri.bucket),
         place_{uri.FullKey(key), std::move(id)},
         options_(std::move(options)),
         pending_(std::make_shared<Pending>()) {
@@ -156,31 +156,13 @@ class MemoryUpload final : public PartUpload {
     space->uploads[place_] = pending_;
   }
 
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return Place(DoPutPart(number, offset, body, crc32c, context));
-  }
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    return Place(DoComplete(parts, condition, context));
-  }
-  Status Abort(const Context& /*context*/) override {
-    EndUpload(space_, place_);
-    return {};
-  }
-
  private:
-  template <typename T>
-  Result<T> Place(Result<T> result) const {
-    if (!result) return Fail(Located(std::move(result).error(), root_, key_));
-    return result;
-  }
   static tl::unexpected<Error> Ended() {
     return Fail(ErrorCode::kNotFound, "the upload was completed or given up before");
   }
 
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     if (number < 1 || number > Capabilities().max_parts) {
       return Fail(ErrorCode::kInvalid, fmt::format("there is no part {}", number));
@@ -199,7 +181,7 @@ class MemoryUpload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     auto object = std::make_shared<Object>();
     {
@@ -210,7 +192,12 @@ class MemoryUpload final : public PartUpload {
     object->modified_unix = std::time(nullptr);
     AIRFREIGHT_RETURN_IF_ERROR(Publish(space_, place_.key, object, condition));
     EndUpload(space_, place_);
-    return Describe(key_, *object);
+    return Describe(key(), *object);
+  }
+
+  Status DoAbort(const Context& /*context*/) override {
+    EndUpload(space_, place_);
+    return {};
   }
 
   // With the lock.
@@ -231,19 +218,16 @@ class MemoryUpload final : public PartUpload {
   }
 
   const std::string space_;
-  const std::string root_;
-  const std::string key_;
   const Marker place_;
   const PutOptions options_;
   const std::shared_ptr<Pending> pending_;
   uint64_t writes_ = 0;  // With the lock of what is pending.
 };
 
-class MemoryStore final : public ObjectStore {
+class MemoryStore final : public BasicStore {
  public:
-  explicit MemoryStore(StoreUri uri) : uri_(std::move(uri)), root_(uri_.Root()) {}
+  explicit MemoryStore(StoreUri uri) : BasicStore(uri.Root()), uri_(std::move(uri)) {}
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return "memory"; }
   Capabilities capabilities() const override {
     Capabilities capabilities;
@@ -252,57 +236,9 @@ class MemoryStore final : public ObjectStore {
     return capabilities;
   }
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override {
-    return Place(key, DoPut(key, body, options, context));
-  }
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override {
-    return Place(key, DoGet(key, options, context));
-  }
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override {
-    return Place(key, DoRead(key, options, sink, context));
-  }
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override {
-    return Place(key, DoStartUpload(key, options, context));
-  }
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
-    auto object = Find(key, context);
-    if (!object) return Place(key, Result<ObjectInfo>(Fail(std::move(object).error())));
-    return Describe(key, **object);
-  }
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
-    return Place(key, DoRemove(key, condition, context));
-  }
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override {
-    return Place({}, DoList(prefix, token, limit, context));
-  }
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override {
-    return Place({}, DoListUploads(prefix, token, limit, context));
-  }
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
-    const auto abort = [&]() -> Status {
-      AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
-      AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
-      EndUpload(uri_.bucket, {uri_.FullKey(key), std::string(id)});
-      return {};
-    };
-    return Place(key, abort());
-  }
-
  private:
-  template <typename T>
-  Result<T> Place(std::string_view key, Result<T> result) const {
-    if (!result) return Fail(Located(std::move(result).error(), root_, key));
-    return result;
-  }
-
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context) {
+                           const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
@@ -315,12 +251,12 @@ class MemoryStore final : public ObjectStore {
   }
 
   Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
-                                                    const Context& context) {
+                                                    const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
     AIRFREIGHT_RETURN_IF_ERROR(CheckPutOptions(options, capabilities()));
     AIRFREIGHT_ASSIGN_OR_RETURN(std::string id, RandomHex128());
-    return std::make_unique<MemoryUpload>(uri_, root_, key, std::move(id), options);
+    return std::make_unique<MemoryUpload>(uri_, root(), key, std::move(id), options);
   }
 
   // The object, and the part of it that is asked for.
@@ -334,7 +270,8 @@ class MemoryStore final : public ObjectStore {
     return object;
   }
 
-  Result<GetResult> DoGet(std::string_view key, const GetOptions& options, const Context& context) {
+  Result<GetResult> DoGet(std::string_view key, const GetOptions& options,
+                          const Context& context) override {
     Range range;
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, FindRange(key, options, context, &range));
     GetResult result;
@@ -346,7 +283,7 @@ class MemoryStore final : public ObjectStore {
   }
 
   Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
-                            const Context& context) {
+                            const Context& context) override {
     Range range;
     AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, FindRange(key, options, context, &range));
     AIRFREIGHT_RETURN_IF_ERROR(sink.Begin(Describe(key, *object)));
@@ -360,7 +297,13 @@ class MemoryStore final : public ObjectStore {
     return Describe(key, *object);
   }
 
-  Status DoRemove(std::string_view key, const Condition& condition, const Context& context) {
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override {
+    AIRFREIGHT_ASSIGN_OR_RETURN(const auto object, Find(key, context));
+    return Describe(key, *object);
+  }
+
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
     const auto space = FindSpace(uri_.bucket);
@@ -375,7 +318,7 @@ class MemoryStore final : public ObjectStore {
   }
 
   Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context) {
+                          const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     const std::string full_prefix = uri_.FullKey(prefix);
@@ -398,7 +341,7 @@ class MemoryStore final : public ObjectStore {
   }
 
   Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) {
+                                   const Context& context) override {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
     AIRFREIGHT_ASSIGN_OR_RETURN(const Marker after, ParseMarker(token));
@@ -419,6 +362,13 @@ class MemoryStore final : public ObjectStore {
     return page;
   }
 
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context) override {
+    AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
+    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
+    EndUpload(uri_.bucket, {uri_.FullKey(key), std::string(id)});
+    return {};
+  }
+
   Result<std::shared_ptr<const Object>> Find(std::string_view key, const Context& context) const {
     AIRFREIGHT_RETURN_IF_ERROR(CheckContext(context));
     AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, uri_.prefix));
@@ -432,7 +382,6 @@ class MemoryStore final : public ObjectStore {
   }
 
   const StoreUri uri_;
-  const std::string root_;
 };
 
 }  // namespace

@@ -8,7 +8,6 @@
 
 #include "base/time.h"
 #include "store/checks.h"
-#include "store/gather_sink.h"
 #include "store/redis/errors.h"
 #include "store/redis/redis_upload.h"
 #include "store/redis/scan.h"
@@ -43,9 +42,9 @@ std::vector<Body> Cut(const Body& body, uint64_t bytes) {
 }  // namespace
 
 RedisStore::RedisStore(StoreUri uri, RedisOptions options, Environment environment, Clock clock)
-    : objects_(std::make_shared<Objects>(std::move(uri), std::move(options), std::move(environment),
-                                         std::move(clock))),
-      root_(objects_->uri().Root()) {}
+    : BasicStore(uri.Root()),
+      objects_(std::make_shared<Objects>(std::move(uri), std::move(options), std::move(environment),
+                                         std::move(clock))) {}
 
 Capabilities RedisStore::capabilities() const {
   Capabilities capabilities;
@@ -152,77 +151,42 @@ Result<ListPage> RedisStore::DoList(std::string_view prefix, std::string_view to
   });
 }
 
-Result<ObjectInfo> RedisStore::Put(std::string_view key, const Body& body,
-                                   const PutOptions& options, const Context& context) {
-  return DoPut(key, body, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
+Result<ObjectInfo> RedisStore::DoRead(std::string_view key, const GetOptions& options,
+                                      ReadSink& sink, const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
+  return objects_->Read(key, options, sink, context);
 }
 
-Result<ObjectInfo> RedisStore::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                                    const Context& context) {
-  const auto read = [&]() -> Result<ObjectInfo> {
-    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
-    return objects_->Read(key, options, sink, context);
-  };
-  return read().map_error([&](Error error) { return Located(std::move(error), root_, key); });
+Result<std::unique_ptr<PartUpload>> RedisStore::DoStartUpload(std::string_view key,
+                                                              const PutOptions& options,
+                                                              const Context& context) {
+  return StartRedisUpload(objects_, key, options, context);
 }
 
-Result<GetResult> RedisStore::Get(std::string_view key, const GetOptions& options,
-                                  const Context& context) {
-  GatherSink sink(options);
-  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
-  return GetResult{std::move(info), sink.Take()};
+Result<ObjectInfo> RedisStore::DoHead(std::string_view key, const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const ObjectHead head,
+                              objects_->Look(objects_->uri().FullKey(key), context));
+  return head.Info(key);
 }
 
-Result<std::unique_ptr<PartUpload>> RedisStore::StartUpload(std::string_view key,
-                                                            const PutOptions& options,
-                                                            const Context& context) {
-  return StartRedisUpload(objects_, key, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
+Status RedisStore::DoRemove(std::string_view key, const Condition& condition,
+                            const Context& context) {
+  AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
+  Change change;
+  change.full_key = objects_->uri().FullKey(key);
+  change.condition = condition;
+  return objects_->Apply(change, context);
 }
 
-Result<ObjectInfo> RedisStore::Head(std::string_view key, const Context& context) {
-  const auto look = [&]() -> Result<ObjectInfo> {
-    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
-    AIRFREIGHT_ASSIGN_OR_RETURN(const ObjectHead head,
-                                objects_->Look(objects_->uri().FullKey(key), context));
-    return head.Info(key);
-  };
-  return look().map_error([&](Error error) { return Located(std::move(error), root_, key); });
+Result<UploadPage> RedisStore::DoListUploads(std::string_view prefix, std::string_view token,
+                                             int limit, const Context& context) {
+  return redis::ListUploads(*objects_, prefix, token, limit, context);
 }
 
-Status RedisStore::Remove(std::string_view key, const Condition& condition,
-                          const Context& context) {
-  const auto remove = [&]() -> Status {
-    AIRFREIGHT_RETURN_IF_ERROR(CheckKey(key, objects_->uri().prefix));
-    Change change;
-    change.full_key = objects_->uri().FullKey(key);
-    change.condition = condition;
-    return objects_->Apply(change, context);
-  };
-  return remove().map_error([&](Error error) { return Located(std::move(error), root_, key); });
-}
-
-Result<ListPage> RedisStore::List(std::string_view prefix, std::string_view token, int limit,
-                                  const Context& context) {
-  return DoList(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Result<UploadPage> RedisStore::ListUploads(std::string_view prefix, std::string_view token,
-                                           int limit, const Context& context) {
-  return redis::ListUploads(*objects_, prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Status RedisStore::AbortUpload(std::string_view key, std::string_view id, const Context& context) {
-  return redis::AbortUpload(*objects_, key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
+Status RedisStore::DoAbortUpload(std::string_view key, std::string_view id,
+                                 const Context& context) {
+  return redis::AbortUpload(*objects_, key, id, context);
 }
 
 }  // namespace redis

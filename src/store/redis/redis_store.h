@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "airfreight/store.h"
+#include "store/basic_store.h"
 #include "store/redis/client.h"
 #include "store/redis/objects.h"
 #include "store/uri.h"
@@ -26,40 +27,32 @@ namespace redis {
 ///
 /// Threads, fork, blocking: as ObjectStore and RedisClient. Errors: as ObjectStore; NotFound where
 /// an object has expired or was evicted too.
-class RedisStore final : public ObjectStore {
+class RedisStore final : public BasicStore {
  public:
   RedisStore(StoreUri uri, RedisOptions options, Environment environment, Clock clock);
 
-  const std::string& root() const override { return root_; }
   std::string_view scheme() const override { return objects_->uri().scheme; }
   Capabilities capabilities() const override;
 
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override;
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override;
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override;
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override;
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override;
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override;
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
-
  private:
   Result<ObjectInfo> DoPut(std::string_view key, const Body& body, const PutOptions& options,
-                           const Context& context);
+                           const Context& context) override;
+  Result<ObjectInfo> DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
+                            const Context& context) override;
+  Result<std::unique_ptr<PartUpload>> DoStartUpload(std::string_view key, const PutOptions& options,
+                                                    const Context& context) override;
+  Result<ObjectInfo> DoHead(std::string_view key, const Context& context) override;
+  Status DoRemove(std::string_view key, const Condition& condition,
+                  const Context& context) override;
+  Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
+                          const Context& context) override;
+  Result<UploadPage> DoListUploads(std::string_view prefix, std::string_view token, int limit,
+                                   const Context& context) override;
+  Status DoAbortUpload(std::string_view key, std::string_view id, const Context& context) override;
   Result<ObjectInfo> PutInChunks(std::string_view key, const Body& body, const PutOptions& options,
                                  const Context& context);
-  Result<ListPage> DoList(std::string_view prefix, std::string_view token, int limit,
-                          const Context& context);
 
   const std::shared_ptr<Objects> objects_;
-  const std::string root_;
 };
 
 }  // namespace redis

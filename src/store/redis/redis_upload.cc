@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/basic_store.h"
 #include "store/checks.h"
 
 namespace airfreight::redis {
@@ -14,37 +15,19 @@ namespace {
 
 /// An upload that has begun. See PartUpload; immutable but for the highest number, hence its
 /// threads.
-class RedisUpload final : public PartUpload {
+class RedisUpload final : public BasicUpload {
  public:
   RedisUpload(std::shared_ptr<Objects> objects, std::string_view key, PutOptions options,
               ObjectHead head)
-      : objects_(std::move(objects)),
-        root_(objects_->uri().Root()),
-        key_(key),
+      : BasicUpload(objects->uri().Root(), key),
+        objects_(std::move(objects)),
         full_key_(objects_->uri().FullKey(key)),
         options_(std::move(options)),
         head_(std::move(head)) {}
 
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    return DoComplete(parts, condition, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-  Status Abort(const Context& context) override {
-    return DoAbort(context).map_error(
-        [&](Error error) { return Located(std::move(error), root_, key_); });
-  }
-
  private:
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     if (number < 1 || number > kMaxChunks || body.size() > kMaxChunkBytes) {
       return Fail(ErrorCode::kTooLarge,
                   fmt::format("part {} of {} bytes; Redis is given {} parts of at most {} bytes "
@@ -60,7 +43,7 @@ class RedisUpload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
     if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
     ObjectHead head = head_;
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -78,10 +61,10 @@ class RedisUpload final : public PartUpload {
     change.ttl_seconds = objects_->Ttl(options_);
     AIRFREIGHT_ASSIGN_OR_RETURN(change.head, PrintHead(head));
     AIRFREIGHT_RETURN_IF_ERROR(objects_->Apply(change, context));
-    return head.Info(key_);
+    return head.Info(key());
   }
 
-  Status DoAbort(const Context& context) {
+  Status DoAbort(const Context& context) override {
     const auto most = static_cast<uint64_t>(most_.load());
     if (most == 0) return {};
     // A Complete whose reply was lost may have made them an object.
@@ -94,8 +77,6 @@ class RedisUpload final : public PartUpload {
   }
 
   const std::shared_ptr<Objects> objects_;
-  const std::string root_;
-  const std::string key_;
   const std::string full_key_;
   const PutOptions options_;
   const ObjectHead head_;  // Without size and chunks.

@@ -129,37 +129,4 @@ Status S3Store::DoAbortUpload(std::string_view key, std::string_view id, const C
   return Fail(response.error());
 }
 
-Result<VersionPage> S3Store::ListVersions(std::string_view prefix, std::string_view token,
-                                          int limit, const Context& context) {
-  return DoListVersions(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Result<ObjectInfo> S3Store::HeadVersion(std::string_view key, std::string_view id,
-                                        const Context& context) {
-  return DoHeadVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status S3Store::RemoveVersion(std::string_view key, std::string_view id, const Context& context) {
-  return DoRemoveVersion(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<UploadPage> S3Store::ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                        const Context& context) {
-  return DoListUploads(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
-}
-
-Status S3Store::AbortUpload(std::string_view key, std::string_view id, const Context& context) {
-  return DoAbortUpload(key, id, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
 }  // namespace airfreight::s3

@@ -9,7 +9,6 @@
 #include "http/curl_transport.h"
 #include "store/checks.h"
 #include "store/cloud/object_sink.h"
-#include "store/gather_sink.h"
 #include "store/s3/decoder.h"
 #include "store/s3/request_builder.h"
 #include "store/s3/s3_upload.h"
@@ -32,9 +31,9 @@ uint32_t Crc32c(const Body& body) {
 
 S3Store::S3Store(StoreUri uri, S3Options options, std::unique_ptr<HttpTransport> transport,
                  Environment environment, Clock clock)
-    : client_(std::make_shared<S3Client>(std::move(uri), std::move(options), std::move(transport),
-                                         std::move(environment), std::move(clock))),
-      root_(client_->uri().Root()) {}
+    : BasicStore(uri.Root()),
+      client_(std::make_shared<S3Client>(std::move(uri), std::move(options), std::move(transport),
+                                         std::move(environment), std::move(clock))) {}
 
 Capabilities S3Store::capabilities() const { return CapabilitiesOf(client_->options()); }
 
@@ -109,52 +108,10 @@ Result<ListPage> S3Store::DoList(std::string_view prefix, std::string_view token
   return DecodeList(AsText(answer.view()), under);
 }
 
-Result<ObjectInfo> S3Store::Put(std::string_view key, const Body& body, const PutOptions& options,
-                                const Context& context) {
-  return DoPut(key, body, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ObjectInfo> S3Store::Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                                 const Context& context) {
-  return DoRead(key, options, sink, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<GetResult> S3Store::Get(std::string_view key, const GetOptions& options,
-                               const Context& context) {
-  GatherSink sink(options);
-  AIRFREIGHT_ASSIGN_OR_RETURN(ObjectInfo info, Read(key, options, sink, context));
-  return GetResult{std::move(info), sink.Take()};
-}
-
-Result<std::unique_ptr<PartUpload>> S3Store::StartUpload(std::string_view key,
-                                                         const PutOptions& options,
-                                                         const Context& context) {
-  return StartS3Upload(client_, key, options, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ObjectInfo> S3Store::Head(std::string_view key, const Context& context) {
-  return DoHead(key, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Status S3Store::Remove(std::string_view key, const Condition& condition, const Context& context) {
-  return DoRemove(key, condition, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, key);
-  });
-}
-
-Result<ListPage> S3Store::List(std::string_view prefix, std::string_view token, int limit,
-                               const Context& context) {
-  return DoList(prefix, token, limit, context).map_error([&](Error error) {
-    return Located(std::move(error), root_, {});
-  });
+Result<std::unique_ptr<PartUpload>> S3Store::DoStartUpload(std::string_view key,
+                                                           const PutOptions& options,
+                                                           const Context& context) {
+  return StartS3Upload(client_, key, options, context);
 }
 
 }  // namespace s3

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/basic_store.h"
 #include "store/checks.h"
 #include "store/s3/decoder.h"
 #include "store/s3/request_builder.h"
@@ -19,44 +20,20 @@ namespace {
 constexpr uint64_t kMaxCompleteAnswer = uint64_t{1} << 20;
 
 /// An upload that has begun. See PartUpload; but for its checksums immutable, hence its threads.
-class S3Upload final : public PartUpload {
+class S3Upload final : public BasicUpload {
  public:
   S3Upload(std::shared_ptr<S3Client> client, std::string_view key, Metadata metadata,
            std::string id, bool checksums)
-      : client_(std::move(client)),
-        root_(client_->uri().Root()),
-        key_(key),
+      : BasicUpload(client->uri().Root(), key),
+        client_(std::move(client)),
         full_key_(client_->uri().FullKey(key)),
         metadata_(std::move(metadata)),
         id_(std::move(id)),
         checksums_(checksums) {}
 
-  Result<UploadedPart> PutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                               const Context& context) override {
-    return DoPutPart(number, offset, body, crc32c, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-
-  Result<ObjectInfo> Complete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                              const Context& context) override {
-    return DoComplete(parts, condition, context).map_error([&](Error error) {
-      return Located(std::move(error), root_, key_);
-    });
-  }
-
-  Status Abort(const Context& context) override {
-    BufferSink answer(kMaxWriteAnswer);
-    const auto response = client_->Execute(BuildAbortUpload(full_key_, id_, client_->options()),
-                                           context, &answer, &answer);
-    // 404 is NoSuchUpload here: completed, or given up before.
-    if (response || response.error().http_status == 404) return {};
-    return Fail(Located(response.error(), root_, key_));
-  }
-
  private:
   Result<UploadedPart> DoPutPart(int number, uint64_t offset, const Body& body, uint32_t crc32c,
-                                 const Context& context) {
+                                 const Context& context) override {
     if (number < 1 || number > kMaxParts || body.size() > kMaxPartBytes) {
       return Fail(ErrorCode::kTooLarge,
                   fmt::format("part {} of {} bytes; S3 takes {} parts of at most {} bytes (5 GiB)",
@@ -76,9 +53,9 @@ class S3Upload final : public PartUpload {
   }
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
-                                const Context& context) {
+                                const Context& context) override {
     ObjectInfo info;
-    info.key = key_;
+    info.key = key();
     info.metadata = metadata_;
     for (size_t i = 0; i < parts.size(); ++i) {
       if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
@@ -98,9 +75,16 @@ class S3Upload final : public PartUpload {
     return info;
   }
 
+  Status DoAbort(const Context& context) override {
+    BufferSink answer(kMaxWriteAnswer);
+    const auto response = client_->Execute(BuildAbortUpload(full_key_, id_, client_->options()),
+                                           context, &answer, &answer);
+    // 404 is NoSuchUpload here: completed, or given up before.
+    if (response || response.error().http_status == 404) return {};
+    return Fail(response.error());
+  }
+
   const std::shared_ptr<S3Client> client_;
-  const std::string root_;
-  const std::string key_;
   const std::string full_key_;
   const Metadata metadata_;
   const std::string id_;
