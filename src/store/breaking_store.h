@@ -4,13 +4,47 @@
 /// \brief The layer that does not wait again for a store that is away.
 
 #include <memory>
-#include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
+#include "airfreight/result.h"
 #include "airfreight/store.h"
 #include "store/breaker.h"
+#include "store/store_layer.h"
 
 namespace airfreight {
+
+/// \brief Lets requests to a store through while its Breaker does, and tells it what became of
+/// them.
+///
+/// Threads: as Breaker and the store. Ownership: shares both. Blocking: for a trial,
+/// BreakerOptions::trial at most. Errors: the breaker's refusal, and those of the trial.
+class BreakerGate {
+ public:
+  BreakerGate(std::shared_ptr<ObjectStore> store, std::shared_ptr<Breaker> breaker)
+      : store_(std::move(store)), breaker_(std::move(breaker)) {}
+
+  /// Whether a request may be made now.
+  Status Enter(std::string_view key, const Context& context) const;
+  /// What the breaker learns of a request's error; null: there was none.
+  void Tell(const Error* error, const Context& context) const;
+
+  template <typename Request>
+  std::invoke_result_t<const Request&> Run(std::string_view key, const Context& context,
+                                           const Request& request) const {
+    AIRFREIGHT_RETURN_IF_ERROR(Enter(key, context));
+    auto result = request();
+    Tell(result ? nullptr : &result.error(), context);
+    return result;
+  }
+
+ private:
+  Status TryOut(const Context& caller) const;
+
+  std::shared_ptr<ObjectStore> store_;
+  std::shared_ptr<Breaker> breaker_;
+};
 
 /// \brief An ObjectStore that fails at once while its Breaker is open.
 ///
@@ -23,40 +57,26 @@ namespace airfreight {
 ///
 /// Threads: as the store inside. Ownership: shares the store. Fork: as ObjectStore. Blocking: as
 /// the store inside; a trial BreakerOptions::trial at most. Errors: those of the store inside.
-class BreakingStore final : public ObjectStore {
+class BreakingStore final : public StoreLayer<BreakingStore> {
  public:
-  explicit BreakingStore(std::shared_ptr<ObjectStore> inner,
+  explicit BreakingStore(const std::shared_ptr<ObjectStore>& inner,
                          std::shared_ptr<Breaker> breaker = std::make_shared<Breaker>())
-      : inner_(std::move(inner)), breaker_(std::move(breaker)) {}
+      : StoreLayer(inner), gate_(inner, std::move(breaker)) {}
 
-  const std::string& root() const override { return inner_->root(); }
-  std::string_view scheme() const override { return inner_->scheme(); }
-  Capabilities capabilities() const override { return inner_->capabilities(); }
-
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override;
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override;
   Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
                           const Context& context) override;
   Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
                                                   const Context& context) override;
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override;
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override;
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override;
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override;
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
-  const std::shared_ptr<ObjectStore> inner_;
-  const std::shared_ptr<Breaker> breaker_;
+  friend class StoreLayer<BreakingStore>;
+  template <typename Request>
+  std::invoke_result_t<const Request&> Through(std::string_view key, const Context& context,
+                                               const Request& request) {
+    return gate_.Run(key, context, request);
+  }
+
+  const BreakerGate gate_;
 };
 
 }  // namespace airfreight

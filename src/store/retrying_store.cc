@@ -108,18 +108,13 @@ class RetryingUpload final : public PartUpload {
 
 RetryingStore::RetryingStore(std::shared_ptr<ObjectStore> inner, RetryOptions options,
                              RetryHooks hooks)
-    : inner_(std::move(inner)), retrier_(options, std::move(hooks)) {}
-
-Result<ObjectInfo> RetryingStore::Put(std::string_view key, const Body& body,
-                                      const PutOptions& options, const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->Put(key, body, options, context); });
-}
+    : StoreLayer(std::move(inner)), retrier_(options, std::move(hooks)) {}
 
 Result<ObjectInfo> RetryingStore::Read(std::string_view key, const GetOptions& options,
                                        ReadSink& sink, const Context& context) {
   ResumingSink resuming(options, sink);
   const auto attempt = [&]() -> Result<ObjectInfo> {
-    auto read = inner_->Read(key, resuming.Rest(), resuming, context);
+    auto read = inner().Read(key, resuming.Rest(), resuming, context);
     if (!read && resuming.readers_error()) {
       read.error().retryable = false;
       return read;
@@ -145,48 +140,9 @@ Result<std::unique_ptr<PartUpload>> RetryingStore::StartUpload(std::string_view 
                                                                const PutOptions& options,
                                                                const Context& context) {
   AIRFREIGHT_ASSIGN_OR_RETURN(std::unique_ptr<PartUpload> upload, retrier_.Run(context, [&] {
-    return inner_->StartUpload(key, options, context);
+    return inner().StartUpload(key, options, context);
   }));
   return std::make_unique<RetryingUpload>(std::move(upload), retrier_);
-}
-
-Result<ObjectInfo> RetryingStore::Head(std::string_view key, const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->Head(key, context); });
-}
-
-Status RetryingStore::Remove(std::string_view key, const Condition& condition,
-                             const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->Remove(key, condition, context); });
-}
-
-Result<ListPage> RetryingStore::List(std::string_view prefix, std::string_view token, int limit,
-                                     const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->List(prefix, token, limit, context); });
-}
-
-Result<VersionPage> RetryingStore::ListVersions(std::string_view prefix, std::string_view token,
-                                                int limit, const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->ListVersions(prefix, token, limit, context); });
-}
-
-Result<ObjectInfo> RetryingStore::HeadVersion(std::string_view key, std::string_view id,
-                                              const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->HeadVersion(key, id, context); });
-}
-
-Status RetryingStore::RemoveVersion(std::string_view key, std::string_view id,
-                                    const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->RemoveVersion(key, id, context); });
-}
-
-Result<UploadPage> RetryingStore::ListUploads(std::string_view prefix, std::string_view token,
-                                              int limit, const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->ListUploads(prefix, token, limit, context); });
-}
-
-Status RetryingStore::AbortUpload(std::string_view key, std::string_view id,
-                                  const Context& context) {
-  return retrier_.Run(context, [&] { return inner_->AbortUpload(key, id, context); });
 }
 
 }  // namespace airfreight

@@ -4,11 +4,12 @@
 /// \brief The layer that tries again.
 
 #include <memory>
-#include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "airfreight/store.h"
 #include "store/retrier.h"
+#include "store/store_layer.h"
 
 namespace airfreight {
 
@@ -28,38 +29,26 @@ namespace airfreight {
 ///
 /// Threads: as the store inside; has no state of its own that changes. Ownership: shares the store.
 /// Blocking and errors: as Retrier and the store inside.
-class RetryingStore final : public ObjectStore {
+class RetryingStore final : public StoreLayer<RetryingStore> {
  public:
   RetryingStore(std::shared_ptr<ObjectStore> inner, RetryOptions options,
                 RetryHooks hooks = RetryHooks::Real());
 
-  const std::string& root() const override { return inner_->root(); }
-  std::string_view scheme() const override { return inner_->scheme(); }
-  Capabilities capabilities() const override { return inner_->capabilities(); }
-
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override;
   Result<GetResult> Get(std::string_view key, const GetOptions& options,
                         const Context& context) override;
   Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
                           const Context& context) override;
   Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
                                                   const Context& context) override;
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override;
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override;
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override;
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override;
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override;
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override;
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override;
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override;
 
  private:
-  const std::shared_ptr<ObjectStore> inner_;
+  friend class StoreLayer<RetryingStore>;
+  template <typename Request>
+  std::invoke_result_t<const Request&> Through(std::string_view /*key*/, const Context& context,
+                                               const Request& request) {
+    return retrier_.Run(context, request);
+  }
+
   const Retrier retrier_;
 };
 

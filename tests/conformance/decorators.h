@@ -8,71 +8,28 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "airfreight/store.h"
+#include "store/store_layer.h"
 
 namespace airfreight {
 
 /// \brief Passes everything on to another store. A base for layers that change one thing.
-class ForwardingStore : public ObjectStore {
+class ForwardingStore : public StoreLayer<ForwardingStore> {
  public:
-  explicit ForwardingStore(std::shared_ptr<ObjectStore> inner) : inner_(std::move(inner)) {}
-
-  const std::string& root() const override { return inner_->root(); }
-  std::string_view scheme() const override { return inner_->scheme(); }
-  Capabilities capabilities() const override { return inner_->capabilities(); }
-  Result<ObjectInfo> Put(std::string_view key, const Body& body, const PutOptions& options,
-                         const Context& context) override {
-    return inner_->Put(key, body, options, context);
-  }
-  Result<GetResult> Get(std::string_view key, const GetOptions& options,
-                        const Context& context) override {
-    return inner_->Get(key, options, context);
-  }
-  Result<ObjectInfo> Read(std::string_view key, const GetOptions& options, ReadSink& sink,
-                          const Context& context) override {
-    return inner_->Read(key, options, sink, context);
-  }
-  Result<std::unique_ptr<PartUpload>> StartUpload(std::string_view key, const PutOptions& options,
-                                                  const Context& context) override {
-    return inner_->StartUpload(key, options, context);
-  }
-  Result<ObjectInfo> Head(std::string_view key, const Context& context) override {
-    return inner_->Head(key, context);
-  }
-  Status Remove(std::string_view key, const Condition& condition, const Context& context) override {
-    return inner_->Remove(key, condition, context);
-  }
-  Result<ListPage> List(std::string_view prefix, std::string_view token, int limit,
-                        const Context& context) override {
-    return inner_->List(prefix, token, limit, context);
-  }
-  Result<VersionPage> ListVersions(std::string_view prefix, std::string_view token, int limit,
-                                   const Context& context) override {
-    return inner_->ListVersions(prefix, token, limit, context);
-  }
-  Result<ObjectInfo> HeadVersion(std::string_view key, std::string_view id,
-                                 const Context& context) override {
-    return inner_->HeadVersion(key, id, context);
-  }
-  Status RemoveVersion(std::string_view key, std::string_view id, const Context& context) override {
-    return inner_->RemoveVersion(key, id, context);
-  }
-  Result<UploadPage> ListUploads(std::string_view prefix, std::string_view token, int limit,
-                                 const Context& context) override {
-    return inner_->ListUploads(prefix, token, limit, context);
-  }
-  Status AbortUpload(std::string_view key, std::string_view id, const Context& context) override {
-    return inner_->AbortUpload(key, id, context);
-  }
-
- protected:
-  ObjectStore& inner() { return *inner_; }
+  explicit ForwardingStore(std::shared_ptr<ObjectStore> inner) : StoreLayer(std::move(inner)) {}
 
  private:
-  std::shared_ptr<ObjectStore> inner_;
+  friend class StoreLayer<ForwardingStore>;
+  template <typename Request>
+  std::invoke_result_t<const Request&> Through(std::string_view /*key*/, const Context& /*context*/,
+                                               const Request& request) {
+    return request();
+  }
 };
 
 /// \brief What becomes of the requests of an upload in parts. Each hook is asked before its
