@@ -15,6 +15,11 @@ namespace airfreight {
 uint32_t ExtendCrc32c(uint32_t crc, ByteView bytes);
 
 inline uint32_t Crc32c(ByteView bytes) { return ExtendCrc32c(0, bytes); }
+inline uint32_t Crc32c(const Body& body) {
+  uint32_t crc = 0;
+  for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);
+  return crc;
+}
 
 /// \brief Joins checksums of neighbouring runs whose second one has a given length.
 ///

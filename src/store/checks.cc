@@ -124,6 +124,18 @@ Status CheckPutOptions(const PutOptions& options, const Capabilities& capabiliti
   return CheckMetadata(options.metadata);
 }
 
+Result<uint64_t> SizeOf(const std::vector<UploadedPart>& parts) {
+  uint64_t size = 0;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != size) {
+      return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
+    }
+    size += parts[i].size;
+  }
+  if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
+  return size;
+}
+
 Status CheckListLimit(int limit) {
   if (limit >= 1 && limit <= kMaxListLimit) return {};
   return Fail(ErrorCode::kInvalid,

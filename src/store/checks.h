@@ -41,6 +41,9 @@ Status CheckMetadata(const Metadata& metadata);
 /// there is an encryption key that `capabilities` do not honour.
 Status CheckPutOptions(const PutOptions& options, const Capabilities& capabilities);
 
+/// The length of what parts become. Internal where they have gaps or no order, or there are none.
+Result<uint64_t> SizeOf(const std::vector<UploadedPart>& parts);
+
 /// Invalid unless `limit` is in 1–1000.
 Status CheckListLimit(int limit);
 

@@ -68,6 +68,16 @@ TEST(ChecksTest, QuotedTextIsOneShortPrintableLine) {
   EXPECT_LT(Quoted(std::string(100'000, 'x')).size(), 300u);
 }
 
+TEST(ChecksTest, PartsBecomeAnObjectOnlyWhereTheyTileIt) {
+  const UploadedPart first{1, 0, 5, 0, "a"};
+  const UploadedPart second{2, 5, 3, 0, "b"};
+  EXPECT_EQ(SizeOf({first, second}).value(), 8u);
+  EXPECT_TRUE(IsError(SizeOf({}), ErrorCode::kInternal));
+  EXPECT_TRUE(IsError(SizeOf({second}), ErrorCode::kInternal));
+  EXPECT_TRUE(IsError(SizeOf({second, first}), ErrorCode::kInternal));
+  EXPECT_TRUE(IsError(SizeOf({first, UploadedPart{2, 6, 3, 0, "b"}}), ErrorCode::kInternal));
+}
+
 TEST(ChecksTest, ClippedRangeLiesWithinTheObject) {
   const auto clip = [](uint64_t offset, std::optional<uint64_t> length, uint64_t size) {
     GetOptions options;

@@ -9,6 +9,7 @@
 #include "store/azure/request_builder.h"
 #include "store/azure/versions.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::azure {
 namespace {
@@ -17,21 +18,12 @@ namespace {
 // with its properties of some KiB around it, has below 10 MiB; four times that is no page.
 constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
 
-std::string Under(const StoreUri& uri) {
-  return uri.prefix.empty() ? std::string() : uri.prefix + "/";
-}
-
-Status GoneIsFine(const Result<HttpResponse>& response) {
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
-}
-
 }  // namespace
 
 Result<VersionPage> AzureStore::DoListVersions(std::string_view prefix, std::string_view token,
                                                int limit, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   const std::string full_prefix = under + std::string(prefix);
   BufferSink answer(kMaxListAnswer);
   auto response = client_->Execute(BuildListAll(full_prefix, token, limit, "snapshots,versions"),
@@ -106,7 +98,7 @@ Status AzureStore::RemoveWhereStill(const std::string& full_key, const std::stri
 Result<UploadPage> AzureStore::DoListUploads(std::string_view prefix, std::string_view token,
                                              int limit, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response =
       client_->Execute(BuildListAll(under + std::string(prefix), token, limit, "uncommittedblobs"),

@@ -10,6 +10,7 @@
 #include "store/azure/decoder.h"
 #include "store/azure/request_builder.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 #include "store/cloud/object_sink.h"
 
 namespace airfreight {
@@ -67,15 +68,7 @@ Result<ObjectInfo> AzureStore::DoPut(std::string_view key, const Body& body,
       client_->Execute(
           BuildPut(uri.FullKey(key), body, options, client_->ChecksumOf(body), client_->options()),
           context, nullptr));
-  ObjectInfo info;
-  info.key = key;
-  info.size = body.size();
-  info.version = response.headers.Get("etag");
-  info.metadata = options.metadata;
-  if (info.version.empty()) {
-    return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
-  }
-  return info;
+  return WrittenInfo(key, body.size(), options.metadata, response);
 }
 
 Result<ObjectInfo> AzureStore::DoRead(std::string_view key, const GetOptions& options,
@@ -102,15 +95,14 @@ Status AzureStore::DoRemove(std::string_view key, const Condition& condition,
   AIRFREIGHT_RETURN_IF_ERROR(CheckBlobName(key, uri.prefix));
   const auto response =
       client_->Execute(BuildRemove(uri.FullKey(key), condition), context, nullptr);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 Result<ListPage> AzureStore::DoList(std::string_view prefix, std::string_view token, int limit,
                                     const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = uri.prefix.empty() ? std::string() : uri.prefix + "/";
+  const std::string under = uri.FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response =
       client_->Execute(BuildList(under + std::string(prefix), token, limit), context, &answer);

@@ -11,6 +11,7 @@
 #include "store/azure/request_builder.h"
 #include "store/basic_store.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 
 namespace airfreight::azure {
 namespace {
@@ -53,28 +54,14 @@ class AzureUpload final : public BasicUpload {
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
                                 const Context& context) override {
     if (given_up_) return GivenUp();
-    ObjectInfo info;
-    info.key = key();
-    info.metadata = options_.metadata;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
-        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
-      }
-      info.size += parts[i].size;
-    }
-    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
-
+    AIRFREIGHT_ASSIGN_OR_RETURN(const uint64_t size, SizeOf(parts));
     const std::string document = BlockListDocument(parts);
     AIRFREIGHT_ASSIGN_OR_RETURN(
         const HttpResponse response,
         client_->Execute(BuildPutBlockList(full_key_, document, options_, condition,
                                            client_->ChecksumOf(Body(document)), client_->options()),
                          context, nullptr));
-    info.version = response.headers.Get("etag");
-    if (info.version.empty()) {
-      return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
-    }
-    return info;
+    return WrittenInfo(key(), size, options_.metadata, response);
   }
 
   Status DoAbort(const Context& /*context*/) override {

@@ -51,6 +51,24 @@ Result<ObjectInfo> DecodeObjectHead(std::string_view key, const HttpResponse& re
   return info;
 }
 
+Result<ObjectInfo> WrittenInfo(std::string_view key, uint64_t size, const Metadata& metadata,
+                               const HttpResponse& response) {
+  ObjectInfo info;
+  info.key = key;
+  info.size = size;
+  info.version = response.headers.Get("etag");
+  info.metadata = metadata;
+  if (info.version.empty()) {
+    return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
+  }
+  return info;
+}
+
+Status GoneIsFine(const Result<HttpResponse>& response) {
+  if (response || response.error().code == ErrorCode::kNotFound) return {};
+  return Fail(response.error());
+}
+
 tl::unexpected<Error> NotOfService(std::string_view service, std::string_view what) {
   return Fail(ErrorCode::kInternal,
               fmt::format("the store's answer is not {}'s: {}", service, what));

@@ -3,6 +3,7 @@
 /// \file
 /// \brief What the requests for an object's bytes, and the heads of their answers, have in common.
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -29,6 +30,14 @@ struct HeadNames {
 /// or for a part without the whole's length.
 Result<ObjectInfo> DecodeObjectHead(std::string_view key, const HttpResponse& response,
                                     const HeadNames& names);
+
+/// What a write of so many bytes has made, which the store has confirmed by this answer. Internal
+/// where it does not say the version, as its ETag.
+Result<ObjectInfo> WrittenInfo(std::string_view key, uint64_t size, const Metadata& metadata,
+                               const HttpResponse& response);
+
+/// What the answer to a removal says: NotFound is a success.
+Status GoneIsFine(const Result<HttpResponse>& response);
 
 /// The error of an answer that no server of the service gives.
 tl::unexpected<Error> NotOfService(std::string_view service, std::string_view what);

@@ -8,6 +8,7 @@
 
 #include "http/headers.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 #include "store/gcs/decoder.h"
 #include "store/gcs/gcs_store.h"
 #include "store/gcs/request_builder.h"
@@ -22,16 +23,12 @@ namespace {
 constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
 constexpr int kMaxPage = 1000;
 
-std::string Under(const StoreUri& uri) {
-  return uri.prefix.empty() ? std::string() : uri.prefix + "/";
-}
-
 }  // namespace
 
 Result<VersionPage> GcsStore::DoListVersions(std::string_view prefix, std::string_view token,
                                              int limit, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response =
       client_->Execute(BuildListVersions(client_->uri().bucket, under + std::string(prefix), token,
@@ -59,8 +56,7 @@ Status GcsStore::RemoveGeneration(std::string_view full_key, std::string_view ge
   const auto response = client_->Execute(
       BuildRemoveVersion(client_->uri().bucket, full_key, generation, client_->options()), context,
       &answer);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 Status GcsStore::DoRemoveVersion(std::string_view key, std::string_view id,
@@ -72,7 +68,7 @@ Status GcsStore::DoRemoveVersion(std::string_view key, std::string_view id,
 
 Result<PartPage> GcsStore::ListParts(std::string_view prefix, std::string_view token, int limit,
                                      const Context& context) {
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response = client_->Execute(
       BuildListVersions(client_->uri().bucket, fmt::format("{}{}{}", under, kPartsFolder, prefix),

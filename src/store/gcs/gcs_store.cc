@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "http/curl_transport.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 #include "store/cloud/object_sink.h"
 #include "store/gcs/checked_sink.h"
 #include "store/gcs/decoder.h"
@@ -22,12 +23,6 @@ namespace {
 // A page of 1,000 names of 1,024 bytes, each escaped as six, has below 7 MiB; five times that is no
 // page.
 constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
-
-uint32_t ChecksumOf(const Body& body) {
-  uint32_t crc = 0;
-  for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);
-  return crc;
-}
 
 }  // namespace
 
@@ -66,7 +61,7 @@ Result<ObjectInfo> GcsStore::DoPut(std::string_view key, const Body& body,
                 fmt::format("{} bytes; Google Cloud Storage takes at most {} (5 TiB)", body.size(),
                             kMaxObjectBytes));
   }
-  const uint32_t crc32c = options.crc32c ? *options.crc32c : ChecksumOf(body);
+  const uint32_t crc32c = options.crc32c ? *options.crc32c : Crc32c(body);
   AIRFREIGHT_ASSIGN_OR_RETURN(const std::string boundary, RandomHex128());
   AIRFREIGHT_ASSIGN_OR_RETURN(
       ObjectResource written,
@@ -109,15 +104,14 @@ Status GcsStore::DoRemove(std::string_view key, const Condition& condition,
   BufferSink answer(kMaxErrorDocument);
   const auto response = client_->Execute(
       BuildRemove(uri.bucket, uri.FullKey(key), condition, client_->options()), context, &answer);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 Result<ListPage> GcsStore::DoList(std::string_view prefix, std::string_view token, int limit,
                                   const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = uri.prefix.empty() ? std::string() : uri.prefix + "/";
+  const std::string under = uri.FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response = client_->Execute(
       BuildList(uri.bucket, under + std::string(prefix), token, limit, client_->options()), context,

@@ -84,14 +84,7 @@ class GcsUpload final : public BasicUpload {
 
   Result<ObjectInfo> CompleteOnce(const std::vector<UploadedPart>& parts,
                                   const Condition& condition, const Context& context) {
-    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
-    uint64_t size = 0;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != size) {
-        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
-      }
-      size += parts[i].size;
-    }
+    AIRFREIGHT_RETURN_IF_ERROR(SizeOf(parts));
     std::vector<Component> components;
     if (parts.size() <= kMaxComposed) {
       components = ComponentsOf(parts, 0);

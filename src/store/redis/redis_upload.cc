@@ -44,15 +44,9 @@ class RedisUpload final : public BasicUpload {
 
   Result<ObjectInfo> DoComplete(const std::vector<UploadedPart>& parts, const Condition& condition,
                                 const Context& context) override {
-    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
     ObjectHead head = head_;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != head.size) {
-        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
-      }
-      head.size += parts[i].size;
-      AppendChunk(head.chunks, parts[i].size);
-    }
+    AIRFREIGHT_ASSIGN_OR_RETURN(head.size, SizeOf(parts));
+    for (const UploadedPart& part : parts) AppendChunk(head.chunks, part.size);
     Change change;
     change.full_key = full_key_;
     change.condition = condition;

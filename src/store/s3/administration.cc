@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 #include "store/marker.h"
 #include "store/s3/decoder.h"
 #include "store/s3/request_builder.h"
@@ -23,10 +24,6 @@ constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
 constexpr int kMaxPage = 1000;
 // The version of what was written without versioning.
 constexpr std::string_view kUnversioned = "null";
-
-std::string Under(const StoreUri& uri) {
-  return uri.prefix.empty() ? std::string() : uri.prefix + "/";
-}
 
 // Else whoever reads all pages would never end.
 tl::unexpected<Error> DoesNotGoOn() {
@@ -44,7 +41,7 @@ Result<VersionPage> S3Store::DoListVersions(std::string_view prefix, std::string
                                             int limit, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
   AIRFREIGHT_ASSIGN_OR_RETURN(const Marker after, ParseMarker(token));
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   BufferSink answer(kMaxListAnswer);
   // Some servers begin with the very version that the page before has ended with (versitygw): one
   // more is asked for, so that each page goes on.
@@ -93,15 +90,14 @@ Status S3Store::DoRemoveVersion(std::string_view key, std::string_view id, const
   BufferSink answer(kMaxWriteAnswer);
   const auto response = client_->Execute(
       BuildRemoveVersion(uri.FullKey(key), id, client_->options()), context, &answer, &answer);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 Result<UploadPage> S3Store::DoListUploads(std::string_view prefix, std::string_view token,
                                           int limit, const Context& context) {
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
   AIRFREIGHT_ASSIGN_OR_RETURN(const Marker after, ParseMarker(token));
-  const std::string under = Under(client_->uri());
+  const std::string under = client_->uri().FullKey({});
   const auto ask = [&](const std::string& id) -> Result<UploadPage> {
     BufferSink answer(kMaxListAnswer);
     const auto response = client_->Execute(
@@ -125,8 +121,7 @@ Status S3Store::DoAbortUpload(std::string_view key, std::string_view id, const C
   BufferSink answer(kMaxWriteAnswer);
   const auto response = client_->Execute(BuildAbortUpload(uri.FullKey(key), id, client_->options()),
                                          context, &answer, &answer);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 }  // namespace airfreight::s3

@@ -8,6 +8,7 @@
 #include "base/time.h"
 #include "http/curl_transport.h"
 #include "store/checks.h"
+#include "store/cloud/object_head.h"
 #include "store/cloud/object_sink.h"
 #include "store/s3/decoder.h"
 #include "store/s3/request_builder.h"
@@ -20,12 +21,6 @@ namespace {
 // A page of 1,000 keys of 1,024 bytes, each byte encoded as three and with its other elements
 // around it, has below 4 MiB; ten times that is no page.
 constexpr uint64_t kMaxListAnswer = uint64_t{40} << 20;
-
-uint32_t Crc32c(const Body& body) {
-  uint32_t crc = 0;
-  for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);
-  return crc;
-}
 
 }  // namespace
 
@@ -54,15 +49,7 @@ Result<ObjectInfo> S3Store::DoPut(std::string_view key, const Body& body, const 
       const HttpResponse response,
       client_->Execute(BuildPut(uri.FullKey(key), body, put, client_->options()), context, &answer,
                        &answer));
-  ObjectInfo info;
-  info.key = key;
-  info.size = body.size();
-  info.version = response.headers.Get("etag");
-  info.metadata = options.metadata;
-  if (info.version.empty()) {
-    return Fail(ErrorCode::kInternal, "the store confirmed a write without an ETag");
-  }
-  return info;
+  return WrittenInfo(key, body.size(), options.metadata, response);
 }
 
 Result<ObjectInfo> S3Store::DoRead(std::string_view key, const GetOptions& options, ReadSink& sink,
@@ -91,15 +78,14 @@ Status S3Store::DoRemove(std::string_view key, const Condition& condition, const
   BufferSink answer(kMaxWriteAnswer);
   const auto response = client_->Execute(
       BuildRemove(uri.FullKey(key), condition, client_->options()), context, &answer, &answer);
-  if (response || response.error().code == ErrorCode::kNotFound) return {};
-  return Fail(response.error());
+  return GoneIsFine(response);
 }
 
 Result<ListPage> S3Store::DoList(std::string_view prefix, std::string_view token, int limit,
                                  const Context& context) {
   const StoreUri& uri = client_->uri();
   AIRFREIGHT_RETURN_IF_ERROR(CheckListLimit(limit));
-  const std::string under = uri.prefix.empty() ? std::string() : uri.prefix + "/";
+  const std::string under = uri.FullKey({});
   BufferSink answer(kMaxListAnswer);
   const auto response =
       client_->Execute(BuildList(under + std::string(prefix), token, limit, client_->options()),

@@ -57,13 +57,7 @@ class S3Upload final : public BasicUpload {
     ObjectInfo info;
     info.key = key();
     info.metadata = metadata_;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      if (parts[i].number != static_cast<int>(i) + 1 || parts[i].offset != info.size) {
-        return Fail(ErrorCode::kInternal, "the parts of an upload have gaps or no order");
-      }
-      info.size += parts[i].size;
-    }
-    if (parts.empty()) return Fail(ErrorCode::kInternal, "an upload without a part");
+    AIRFREIGHT_ASSIGN_OR_RETURN(info.size, SizeOf(parts));
 
     const std::string document = CompleteDocument(parts, checksums_);
     BufferSink answer(kMaxCompleteAnswer);
