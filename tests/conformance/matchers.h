@@ -13,18 +13,18 @@
 namespace airfreight {
 
 template <typename T>
-testing::AssertionResult IsOk(const Result<T>& result) {
-  if (result) return testing::AssertionSuccess();
-  return testing::AssertionFailure() << result.error().ToString();
+::testing::AssertionResult IsOk(const Result<T>& result) {
+  if (result) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure() << result.error().ToString();
 }
 
 template <typename T>
-testing::AssertionResult IsError(const Result<T>& result, ErrorCode code) {
+::testing::AssertionResult IsError(const Result<T>& result, ErrorCode code) {
   if (result)
-    return testing::AssertionFailure()
+    return ::testing::AssertionFailure()
            << "a value, where " << ErrorCodeName(code) << " was expected";
-  if (result.error().code == code) return testing::AssertionSuccess();
-  return testing::AssertionFailure()
+  if (result.error().code == code) return ::testing::AssertionSuccess();
+  return ::testing::AssertionFailure()
          << ErrorCodeName(code) << " was expected, and it is " << result.error().ToString();
 }
 

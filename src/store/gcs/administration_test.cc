@@ -3,19 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "conformance/matchers.h"
-#include "http/curl_transport.h"
-#include "http/fake_environment.h"
 #include "http/test_server.h"
-#include "store/gcs/gcs_store.h"
+#include "store/cloud/test_store.h"
+#include "store/gcs/test_store.h"
 
 namespace airfreight::gcs {
 namespace {
 
+using ::airfreight::testing::Lines;
 using ::airfreight::testing::ScriptedReply;
 using ::airfreight::testing::SeenRequest;
 using ::airfreight::testing::TestServer;
@@ -24,42 +22,17 @@ using ::testing::ElementsAre;
 const std::string kOne(32, '1');
 const std::string kTwo(32, '2');
 
-class GcsAdministrationTest : public ::testing::Test {
- protected:
-  std::unique_ptr<GcsStore> Open(const TestServer& server) {
-    auto options = ParseGcsOptions({{"endpoint_url", server.url()}, {"access_token", "ya29"}});
-    EXPECT_TRUE(IsOk(options));
-    StoreUri uri;
-    uri.scheme = "gs";
-    uri.bucket = "bucket";
-    uri.prefix = "xcom";
-    return std::make_unique<GcsStore>(
-        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
-        environment_.Get(), [] { return int64_t{1767225600}; });
-  }
-
-  static std::vector<std::string> Lines(const TestServer& server) {
-    std::vector<std::string> lines;
-    for (const SeenRequest& request : server.requests()) {
-      lines.push_back(request.method + " " + request.target);
-    }
-    return lines;
-  }
-
-  FakeEnvironment environment_;
-};
-
 std::string Part(const std::string& upload, const std::string& number, const std::string& key) {
   return R"({"name": "xcom/~parts/)" + upload + "-" + number +
          R"(", "size": "1", "generation": "5", "metadata": {"airfreight-key": ")" + key + R"("}})";
 }
 
-TEST_F(GcsAdministrationTest, VersionsAreOneRequestEach) {
+TEST(GcsAdministrationTest, VersionsAreOneRequestEach) {
   TestServer server([](const SeenRequest& seen) {
     if (seen.method == "DELETE") return ScriptedReply::Http(204, {}, "", false);
     return ScriptedReply::Http(200, {}, "{}");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   EXPECT_TRUE(store->capabilities().versions);
   EXPECT_TRUE(store->capabilities().uploads);
   ASSERT_TRUE(IsOk(store->ListVersions("d/", "t", 10, {})));
@@ -75,7 +48,7 @@ TEST_F(GcsAdministrationTest, VersionsAreOneRequestEach) {
                           "DELETE /storage/v1/b/bucket/o/xcom%2Fd%2Fk?generation=17"));
 }
 
-TEST_F(GcsAdministrationTest, UploadsAreTheirPartsByWhatTheyBelongTo) {
+TEST(GcsAdministrationTest, UploadsAreTheirPartsByWhatTheyBelongTo) {
   TestServer server([](const SeenRequest& seen) {
     if (seen.target.find("pageToken") != std::string::npos) {
       // Goes on with the upload in the middle of which the page before ended.
@@ -86,7 +59,7 @@ TEST_F(GcsAdministrationTest, UploadsAreTheirPartsByWhatTheyBelongTo) {
                                    Part(kOne, "0001", "other/k") + "," + Part(kTwo, "0001", "d/k") +
                                    "]}");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   const auto first = store->ListUploads("d/", "", 2, {});
   ASSERT_TRUE(IsOk(first));
   ASSERT_EQ(first->uploads.size(), 1u);
@@ -98,7 +71,7 @@ TEST_F(GcsAdministrationTest, UploadsAreTheirPartsByWhatTheyBelongTo) {
   EXPECT_EQ(second->next_token, "");
 }
 
-TEST_F(GcsAdministrationTest, AnUploadIsEndedByTheRemovalOfEachGenerationOfItsParts) {
+TEST(GcsAdministrationTest, AnUploadIsEndedByTheRemovalOfEachGenerationOfItsParts) {
   TestServer server([](const SeenRequest& seen) {
     // One is gone by then.
     if (seen.target.find("0002") != std::string::npos) {
@@ -109,7 +82,7 @@ TEST_F(GcsAdministrationTest, AnUploadIsEndedByTheRemovalOfEachGenerationOfItsPa
         200, {},
         R"({"items": [)" + Part(kOne, "0001", "d/k") + "," + Part(kOne, "0002", "d/k") + "]}");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   ASSERT_TRUE(IsOk(store->AbortUpload("d/k", kOne, {})));
   const auto lines = Lines(server);
   ASSERT_EQ(lines.size(), 3u);

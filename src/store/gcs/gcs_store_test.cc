@@ -5,13 +5,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/crc32c.h"
 #include "conformance/matchers.h"
-#include "http/curl_transport.h"
 #include "http/fake_environment.h"
 #include "http/test_server.h"
+#include "store/gcs/test_store.h"
 
 namespace airfreight::gcs {
 namespace {
@@ -23,26 +24,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kNow = 1767225600;  // 2026-01-01T00:00:00Z
-
 // A store in front of a scripted server, with a fixed clock and nothing from this machine's
 // settings.
 class GcsStoreTest : public ::testing::Test {
  protected:
   std::unique_ptr<GcsStore> Open(const TestServer& server, StoreSettings settings = {}) {
-    settings.emplace("endpoint_url", server.url());
-    if (!settings.contains("anonymous") && !settings.contains("key_path")) {
-      settings.emplace("access_token", "ya29");
-    }
-    auto options = ParseGcsOptions(settings);
-    EXPECT_TRUE(IsOk(options));
-    StoreUri uri;
-    uri.scheme = "gs";
-    uri.bucket = "bucket";
-    uri.prefix = "xcom";
-    return std::make_unique<GcsStore>(
-        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
-        environment_.Get(), [] { return kNow; });
+    return OpenAt(server, std::move(settings), environment_);
   }
 
   FakeEnvironment environment_;

@@ -3,54 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <string>
-#include <vector>
 
 #include "conformance/matchers.h"
-#include "http/curl_transport.h"
-#include "http/fake_environment.h"
 #include "http/test_server.h"
-#include "store/s3/s3_store.h"
+#include "store/cloud/test_store.h"
+#include "store/s3/test_store.h"
 
 namespace airfreight::s3 {
 namespace {
 
+using ::airfreight::testing::Lines;
 using ::airfreight::testing::ScriptedReply;
 using ::airfreight::testing::SeenRequest;
 using ::airfreight::testing::TestServer;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-class S3AdministrationTest : public ::testing::Test {
- protected:
-  std::unique_ptr<S3Store> Open(const TestServer& server, StoreSettings settings = {}) {
-    settings.emplace("endpoint_url", server.url());
-    settings.emplace("access_key_id", "AKID");
-    settings.emplace("secret_access_key", "hunter2");
-    auto options = ParseS3Options(settings);
-    EXPECT_TRUE(IsOk(options));
-    StoreUri uri;
-    uri.scheme = "s3";
-    uri.bucket = "bucket";
-    uri.prefix = "xcom";
-    return std::make_unique<S3Store>(
-        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
-        environment_.Get(), [] { return int64_t{1767225600}; });
-  }
-
-  static std::vector<std::string> Lines(const TestServer& server) {
-    std::vector<std::string> lines;
-    for (const SeenRequest& request : server.requests()) {
-      lines.push_back(request.method + " " + request.target);
-    }
-    return lines;
-  }
-
-  FakeEnvironment environment_;
-};
-
-TEST_F(S3AdministrationTest, EachVerbIsOneRequest) {
+TEST(S3AdministrationTest, EachVerbIsOneRequest) {
   TestServer server([](const SeenRequest& seen) {
     if (seen.method == "DELETE") return ScriptedReply::Http(204, {}, "", false);
     if (seen.method == "HEAD") return ScriptedReply::Http(200, {{"ETag", "\"e\""}}, "");
@@ -59,7 +29,7 @@ TEST_F(S3AdministrationTest, EachVerbIsOneRequest) {
     }
     return ScriptedReply::Http(200, {}, "<ListVersionsResult/>");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   EXPECT_TRUE(store->capabilities().versions);
   EXPECT_TRUE(store->capabilities().uploads);
   ASSERT_TRUE(IsOk(store->ListVersions("d/", "", 10, {})));
@@ -76,19 +46,19 @@ TEST_F(S3AdministrationTest, EachVerbIsOneRequest) {
                   "DELETE /bucket/xcom/d/k?uploadId=u%201"));
 }
 
-TEST_F(S3AdministrationTest, AMarkSaysNothingOfItself) {
+TEST(S3AdministrationTest, AMarkSaysNothingOfItself) {
   TestServer server([](const SeenRequest&) { return ScriptedReply::Http(405, {}, ""); });
-  EXPECT_TRUE(IsError(Open(server)->HeadVersion("k", "m", {}), ErrorCode::kNotFound));
+  EXPECT_TRUE(IsError(OpenAt(server)->HeadVersion("k", "m", {}), ErrorCode::kNotFound));
 }
 
-TEST_F(S3AdministrationTest, APageBeginsBehindAKeyAndAVersion) {
+TEST(S3AdministrationTest, APageBeginsBehindAKeyAndAVersion) {
   TestServer server([](const SeenRequest&) {
     return ScriptedReply::Http(
         200, {},
         "<ListVersionsResult><IsTruncated>true</IsTruncated><NextKeyMarker>xcom/a b</NextKeyMarker>"
         "<NextVersionIdMarker>v1</NextVersionIdMarker></ListVersionsResult>");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   const auto page = store->ListVersions("", "", 1, {});
   ASSERT_TRUE(IsOk(page));
   // The same answer once more: whoever reads all pages must not go on for ever.
@@ -99,7 +69,7 @@ TEST_F(S3AdministrationTest, APageBeginsBehindAKeyAndAVersion) {
   EXPECT_TRUE(IsError(store->ListVersions("", "not one", 1, {}), ErrorCode::kInvalid));
 }
 
-TEST_F(S3AdministrationTest, AServerThatBeginsWithTheMarkerRepeatsNothing) {
+TEST(S3AdministrationTest, AServerThatBeginsWithTheMarkerRepeatsNothing) {
   TestServer server([](const SeenRequest& seen) {
     const bool second = seen.target.find("marker") != std::string::npos;
     const auto version = [](const std::string& key) {
@@ -112,7 +82,7 @@ TEST_F(S3AdministrationTest, AServerThatBeginsWithTheMarkerRepeatsNothing) {
                  "</NextKeyMarker><NextVersionIdMarker>v</NextVersionIdMarker>" +
                      version("a") + "</ListVersionsResult>");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   const auto first = store->ListVersions("", "", 1, {});
   ASSERT_TRUE(IsOk(first));
   const auto second = store->ListVersions("", first->next_token, 1, {});
@@ -122,20 +92,20 @@ TEST_F(S3AdministrationTest, AServerThatBeginsWithTheMarkerRepeatsNothing) {
   EXPECT_EQ(second->next_token, "");
 }
 
-TEST_F(S3AdministrationTest, AServerThatRefusesItsOwnMarkerIsAskedBehindTheKey) {
+TEST(S3AdministrationTest, AServerThatRefusesItsOwnMarkerIsAskedBehindTheKey) {
   TestServer server([](const SeenRequest& seen) {
     if (seen.target.find("upload-id-marker") != std::string::npos) {
       return ScriptedReply::Http(400, {}, "<Error><Code>InvalidArgument</Code></Error>");
     }
     return ScriptedReply::Http(200, {}, "<ListMultipartUploadsResult/>");
   });
-  ASSERT_TRUE(IsOk(Open(server)->ListUploads("", "xcom/a?u", 10, {})));
+  ASSERT_TRUE(IsOk(OpenAt(server)->ListUploads("", "xcom/a?u", 10, {})));
   EXPECT_EQ(Lines(server)[1],
             "GET /bucket?encoding-type=url&key-marker=xcom%2Fa&max-uploads=10&prefix=xcom%2F&"
             "uploads=");
 }
 
-TEST_F(S3AdministrationTest, WhatIsGoneIsASuccessAndADenialIsNot) {
+TEST(S3AdministrationTest, WhatIsGoneIsASuccessAndADenialIsNot) {
   TestServer server([](const SeenRequest& seen) {
     if (seen.target.find("gone") != std::string::npos) {
       return ScriptedReply::Http(404, {}, "<Error><Code>NoSuchVersion</Code></Error>");
@@ -145,7 +115,7 @@ TEST_F(S3AdministrationTest, WhatIsGoneIsASuccessAndADenialIsNot) {
         "<Error><Code>AccessDenied</Code><Message>not authorized to perform: "
         "s3:DeleteObjectVersion</Message></Error>");
   });
-  const auto store = Open(server);
+  const auto store = OpenAt(server);
   EXPECT_TRUE(IsOk(store->RemoveVersion("gone", "v", {})));
   EXPECT_TRUE(IsOk(store->AbortUpload("gone", "u", {})));
   const Status denied = store->RemoveVersion("kept", "v", {});

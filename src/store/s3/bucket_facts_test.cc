@@ -4,22 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <memory>
 #include <string>
 
-#include "http/curl_transport.h"
-#include "http/fake_environment.h"
 #include "http/test_server.h"
+#include "store/cloud/test_store.h"
+#include "store/s3/test_store.h"
 
 namespace airfreight::s3 {
 namespace {
 
+using ::airfreight::testing::kNow;
 using ::airfreight::testing::ScriptedReply;
 using ::airfreight::testing::SeenRequest;
 using ::airfreight::testing::TestServer;
 using ::testing::HasSubstr;
-
-constexpr int64_t kNow = 1767225600;  // 2026-01-01T00:00:00Z
 
 std::string Refusal(const std::string& code) {
   return "<Error><Code>" + code + "</Code><Message>no</Message></Error>";
@@ -39,18 +37,8 @@ Result<BucketFacts> Ask(const std::map<std::string, Answered>& answers,
     }
     return ScriptedReply::Http(403, headers, Refusal("AccessDenied"));
   });
-  auto options = ParseS3Options({{"endpoint_url", server.url()},
-                                 {"access_key_id", "AKID"},
-                                 {"secret_access_key", "hunter2"}});
-  EXPECT_TRUE(options.has_value());
-  StoreUri uri;
-  uri.scheme = "s3";
-  uri.bucket = "bucket";
-  uri.prefix = "xcom";
-  FakeEnvironment environment;
-  auto transport = std::make_unique<CurlTransport>(options->transport, environment.Get());
-  S3Client client(uri, *options, std::move(transport), environment.Get(), [] { return kNow; });
-  return AskBucket(client, [] { return kNow; }, {});
+  const auto client = OpenAt<S3Client>(server);
+  return AskBucket(*client, [] { return kNow; }, {});
 }
 
 TEST(BucketFactsTest, EachAnswerIsTold) {

@@ -4,21 +4,28 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "http/curl_transport.h"
 #include "http/fake_environment.h"
 #include "http/test_server.h"
+#include "store/cloud/test_store.h"
+#include "store/s3/test_store.h"
 
 namespace airfreight::s3 {
 namespace {
 
+using ::airfreight::testing::kNow;
+using ::airfreight::testing::Lines;
 using ::airfreight::testing::ScriptedReply;
 using ::airfreight::testing::SeenRequest;
 using ::airfreight::testing::TestServer;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr int64_t kNow = 1767225600;  // 2026-01-01T00:00:00Z
 const Headers kTag{{"ETag", "\"e\""}};
 
 // A store in front of a scripted server, with a fixed clock and nothing from this machine's
@@ -26,18 +33,7 @@ const Headers kTag{{"ETag", "\"e\""}};
 class S3StoreTest : public ::testing::Test {
  protected:
   std::unique_ptr<S3Store> Open(const TestServer& server, StoreSettings settings = {}) {
-    settings.emplace("endpoint_url", server.url());
-    settings.emplace("access_key_id", "AKID");
-    settings.emplace("secret_access_key", "hunter2");
-    auto options = ParseS3Options(settings);
-    EXPECT_TRUE(options.has_value());
-    StoreUri uri;
-    uri.scheme = "s3";
-    uri.bucket = "bucket";
-    uri.prefix = "xcom";
-    return std::make_unique<S3Store>(
-        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
-        environment_.Get(), [] { return kNow; });
+    return OpenAt(server, std::move(settings), environment_);
   }
 
   FakeEnvironment environment_;
@@ -63,14 +59,11 @@ TEST_F(S3StoreTest, EachVerbIsOneRequest) {
   ASSERT_TRUE(store->Head("k", context_).has_value());
   ASSERT_TRUE(store->Remove("k", {}, context_).has_value());
   ASSERT_TRUE(store->List("", "", 10, context_).has_value());
-  std::vector<std::string> seen;
-  for (const SeenRequest& request : server.requests()) {
-    seen.push_back(request.method + " " + request.target);
-  }
-  EXPECT_EQ(seen, (std::vector<std::string>{
-                      "PUT /bucket/xcom/k", "GET /bucket/xcom/k", "HEAD /bucket/xcom/k",
-                      "DELETE /bucket/xcom/k",
-                      "GET /bucket?encoding-type=url&list-type=2&max-keys=10&prefix=xcom%2F"}));
+  EXPECT_EQ(Lines(server),
+            (std::vector<std::string>{
+                "PUT /bucket/xcom/k", "GET /bucket/xcom/k", "HEAD /bucket/xcom/k",
+                "DELETE /bucket/xcom/k",
+                "GET /bucket?encoding-type=url&list-type=2&max-keys=10&prefix=xcom%2F"}));
   EXPECT_EQ(server.accepted(), 1);
 }
 

@@ -8,9 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "http/curl_transport.h"
-#include "http/fake_environment.h"
 #include "http/test_server.h"
+#include "store/s3/test_store.h"
 
 namespace airfreight::s3 {
 namespace {
@@ -53,23 +52,11 @@ class S3UploadTest : public ::testing::Test {
   }
 
   Result<std::unique_ptr<PartUpload>> Start(StoreSettings settings = {}) {
-    settings.emplace("endpoint_url", server_.url());
-    settings.emplace("access_key_id", "AKID");
-    settings.emplace("secret_access_key", "secret");
-    auto options = ParseS3Options(settings);
-    EXPECT_TRUE(options.has_value());
-    StoreUri uri;
-    uri.scheme = "s3";
-    uri.bucket = "bucket";
-    uri.prefix = "xcom";
-    auto client = std::make_shared<S3Client>(
-        uri, *options, std::make_unique<CurlTransport>(options->transport, environment_.Get()),
-        environment_.Get(), [] { return int64_t{1767225600}; });
     PutOptions put;
     put.content_type = "text/x";
     put.metadata = {{"write", "7f"}};
     put.condition = Condition::Absent();  // Not looked at.
-    return StartS3Upload(std::move(client), "k", put, context_);
+    return StartS3Upload(OpenAt<S3Client>(server_, std::move(settings)), "k", put, context_);
   }
 
   // Two parts that were sent.
@@ -96,7 +83,6 @@ class S3UploadTest : public ::testing::Test {
   }
 
   std::map<std::string, std::function<ScriptedReply(const SeenRequest&)>> special_;
-  FakeEnvironment environment_;
   Context context_;
   TestServer server_{[this](const SeenRequest& seen) { return Answer(seen); }};
 };
