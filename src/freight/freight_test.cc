@@ -15,6 +15,7 @@
 #include "conformance/decorators.h"
 #include "conformance/matchers.h"
 #include "freight/attempt.h"
+#include "freight/test_freight.h"
 #include "store/retrying_store.h"
 
 namespace airfreight {
@@ -26,17 +27,6 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
-constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
-constexpr int64_t kMinute = 60'000'000;
-
-tl::unexpected<Error> Lost() {
-  Error error;
-  error.code = ErrorCode::kUnavailable;
-  error.message = "the connection was reset";
-  error.retryable = true;
-  return Fail(std::move(error));
-}
-
 ValueInfo InfoOf(std::string type, std::string extension) {
   ValueInfo info;
   info.type = std::move(type);
@@ -44,17 +34,8 @@ ValueInfo InfoOf(std::string type, std::string extension) {
   return info;
 }
 
-class FreightTest : public testing::Test {
+class FreightTest : public FreightFixture {
  protected:
-  FreightTest()
-      : root_("memory://" + RandomHex128().value() + "/xcom"),
-        memory_(Open(root_)),
-        faulty_(std::make_shared<FaultyStore>(memory_)),
-        counting_(std::make_shared<CountingStore>(faulty_)) {}
-
-  static std::shared_ptr<ObjectStore> Open(const std::string& uri) {
-    return OpenStore(uri, {{"retry_timeout", "0"}}).value();
-  }
   std::unique_ptr<Freight> Process(Decision decision = {}, std::string owner = "prod") const {
     return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
                                      std::move(decision), std::move(owner));
@@ -64,21 +45,6 @@ class FreightTest : public testing::Test {
     return freight.Put(coordinate_, Body(text), InfoOf("json", std::move(extension)),
                        {attempt, started}, {});
   }
-  std::string KeyOf(const Reference& reference) const {
-    return reference.uri.substr(root_.size() + 1);
-  }
-  std::string Stored(const Reference& reference) const {
-    const auto got = memory_->Get(KeyOf(reference), {}, {});
-    return got ? std::string(AsText(got->body.view())) : got.error().ToString();
-  }
-
-  inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
-                                                "extract",      Instance::Map(-1),
-                                                "return_value", {}};
-  const std::string root_;
-  std::shared_ptr<ObjectStore> memory_;
-  std::shared_ptr<FaultyStore> faulty_;
-  std::shared_ptr<CountingStore> counting_;
 };
 
 TEST_F(FreightTest, ReferenceSaysWhatAndWhereAndByWhom) {
@@ -157,7 +123,7 @@ TEST_F(FreightTest, StoresWithEqualRootsAreRememberedApart) {
 
 TEST_F(FreightTest, WhatIsMissingOfADirectoryNamesBothHosts) {
   const std::string directory = testing::TempDir() + "airfreight-hosts-" + RandomHex128().value();
-  Freight freight({{"default", Open("file://" + directory)}}, {});
+  Freight freight({{"default", OpenOnce("file://" + directory)}}, {});
   auto reference = Put(freight, "value");
   ASSERT_TRUE(IsOk(reference));
   EXPECT_EQ(reference->host, HostName());
@@ -561,7 +527,7 @@ TEST_F(FreightTest, ReferenceWhoseUriIsNotItsCoordinatesIsOutOfScope) {
 TEST_F(FreightTest, StoreOfTheSameRootUnderAnotherNameIsRead) {  // PrefectHQ/prefect#15794
   const auto reference = Put(*Process(), "value");
   ASSERT_TRUE(IsOk(reference));
-  Freight renamed({{"primary", Open("memory://elsewhere")}, {"archive", counting_}}, {});
+  Freight renamed({{"primary", OpenOnce("memory://elsewhere")}, {"archive", counting_}}, {});
   EXPECT_EQ(AsText(renamed.Get(*reference, {})->view()), "value");
 }
 
@@ -576,12 +542,12 @@ TEST_F(FreightTest, OfTwoStoresOfOneRootTheOneOfTheReferencesNameIsRead) {
 }
 
 TEST_F(FreightTest, FirstStoreIsWrittenToUnlessAnotherWasDecided) {
-  Freight by_position({{"primary", counting_}, {"other", Open("memory://elsewhere")}}, {});
+  Freight by_position({{"primary", counting_}, {"other", OpenOnce("memory://elsewhere")}}, {});
   EXPECT_TRUE(IsOk(Put(by_position, "value")));
   EXPECT_THAT(counting_->Take(), ElementsAre("PUT"));
   Decision decision;
   decision.store = "primary";
-  Freight by_name({{"other", Open("memory://elsewhere")}, {"primary", counting_}}, decision);
+  Freight by_name({{"other", OpenOnce("memory://elsewhere")}, {"primary", counting_}}, decision);
   EXPECT_TRUE(IsOk(Put(by_name, "value")));
   EXPECT_THAT(counting_->Take(), Not(IsEmpty()));
   decision.store = "gone";

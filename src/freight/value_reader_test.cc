@@ -16,8 +16,8 @@
 #include "airfreight/freight.h"
 #include "base/crc32c.h"
 #include "base/random.h"
-#include "conformance/decorators.h"
 #include "conformance/matchers.h"
+#include "freight/test_freight.h"
 
 namespace airfreight {
 namespace {
@@ -30,22 +30,9 @@ using testing::IsEmpty;
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
-
-std::string Pattern(size_t size) {
-  std::string text(size, '\0');
-  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 131 + i / 251) & 0xff);
-  return text;
-}
-
-class ValueReaderTest : public testing::Test {
+class ValueReaderTest : public FreightFixture {
  protected:
-  ValueReaderTest()
-      : root_("memory://" + RandomHex128().value() + "/xcom"),
-        memory_(OpenStore(root_, {{"retry_timeout", "0"}}).value()),
-        faulty_(std::make_shared<FaultyStore>(memory_)),
-        counting_(std::make_shared<CountingStore>(faulty_)),
-        folder_(fs::temp_directory_path() / ("airfreight-" + *RandomHex128())) {
+  ValueReaderTest() : folder_(fs::temp_directory_path() / ("airfreight-" + *RandomHex128())) {
     info_.type = "bytes";
     info_.extension = "bin";
     faulty_->declared.parts = true;
@@ -81,9 +68,6 @@ class ValueReaderTest : public testing::Test {
     counting_->Take();
     return reference ? *std::move(reference) : Reference();
   }
-  std::string KeyOf(const Reference& reference) const {
-    return reference.uri.substr(root_.size() + 1);
-  }
   // Replaces the object by other bytes with the same metadata.
   void Damage(const Reference& reference, std::string_view text) {
     PutOptions options;
@@ -99,13 +83,6 @@ class ValueReaderTest : public testing::Test {
         std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
   }
 
-  inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
-                                                "extract",      Instance::Map(-1),
-                                                "return_value", {}};
-  const std::string root_;
-  std::shared_ptr<ObjectStore> memory_;
-  std::shared_ptr<FaultyStore> faulty_;
-  std::shared_ptr<CountingStore> counting_;
   const fs::path folder_;
   ValueInfo info_;
 };

@@ -19,10 +19,8 @@
 #include "airfreight/freight.h"
 #include "base/crc32c.h"
 #include "base/digest.h"
-#include "base/random.h"
-#include "conformance/decorators.h"
 #include "conformance/matchers.h"
-#include "freight/push.h"
+#include "freight/test_freight.h"
 
 namespace airfreight {
 namespace {
@@ -33,44 +31,8 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-constexpr int64_t kNoon = 1'767'268'800'000'000;  // 2026-01-01T12:00:00Z in microseconds.
-constexpr int64_t kMinute = 60'000'000;
-constexpr uint64_t kPart = 1000;
-
-std::string Pattern(size_t size) {
-  std::string text(size, '\0');
-  for (size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 131 + i / 251) & 0xff);
-  return text;
-}
-
-tl::unexpected<Error> Lost() {
-  Error error;
-  error.code = ErrorCode::kUnavailable;
-  error.message = "the connection was reset";
-  error.retryable = true;
-  return Fail(std::move(error));
-}
-
-class ValueWriterTest : public testing::Test {
+class ValueWriterTest : public PartsFixture {
  protected:
-  ValueWriterTest()
-      : root_("memory://" + RandomHex128().value() + "/xcom"),
-        memory_(OpenStore(root_, {{"retry_timeout", "0"}}).value()),
-        faulty_(std::make_shared<FaultyStore>(memory_)),
-        counting_(std::make_shared<CountingStore>(faulty_)) {
-    info_.type = "bytes";
-    info_.extension = "bin";
-    faulty_->declared.parts = true;
-    faulty_->declared.parallel = true;
-    transfer_.part_bytes = kPart;
-    transfer_.memory_bytes = 10 * kPart;
-    transfer_.connections = 3;
-  }
-
-  std::unique_ptr<Freight> Process(Decision decision = {}) const {
-    return std::make_unique<Freight>(std::vector<NamedStore>{{"default", counting_}},
-                                     std::move(decision), "prod", transfer_);
-  }
   std::unique_ptr<ValueWriter> Open(Freight& freight, int64_t attempt = 1,
                                     int64_t started = kNoon) {
     auto writer = freight.Open(coordinate_, info_, {attempt, started});
@@ -88,30 +50,6 @@ class ValueWriterTest : public testing::Test {
     }
     return writer->Finish(info_, context);
   }
-  std::string KeyOf(const Reference& reference) const {
-    return reference.uri.substr(root_.size() + 1);
-  }
-  std::string Stored(const Reference& reference) const {
-    const auto got = memory_->Get(KeyOf(reference), {}, {});
-    return got ? std::string(AsText(got->body.view())) : got.error().ToString();
-  }
-  size_t ObjectCount() const { return memory_->List("", "", 1000, {})->objects.size(); }
-  // How often each request was made since the last call.
-  std::map<std::string, int> Requests() {
-    std::map<std::string, int> counts;
-    for (const std::string& request : counting_->Take()) ++counts[request];
-    return counts;
-  }
-
-  inline static const Coordinate coordinate_ = {"sales",        "manual__2026-01-01T00:00:00+00:00",
-                                                "extract",      Instance::Map(-1),
-                                                "return_value", {}};
-  const std::string root_;
-  std::shared_ptr<ObjectStore> memory_;
-  std::shared_ptr<FaultyStore> faulty_;
-  std::shared_ptr<CountingStore> counting_;
-  ValueInfo info_;
-  TransferOptions transfer_;
 };
 
 TEST_F(ValueWriterTest, ValueOfOnePartIsOnePutOnTheCallersThread) {
@@ -415,6 +353,39 @@ TEST_F(ValueWriterTest, CancellationWhileTheLastPartsAreWaitedForAborts) {
   EXPECT_EQ(Requests()["ABORT"], 1);
 }
 
+TEST_F(ValueWriterTest, StoreWithoutPartsGetsOnePutAndItsLimitIsKept) {
+  faulty_->declared.parts = false;
+  faulty_->declared.max_put_bytes = 6 * kPart;
+  const std::string text = Pattern(6 * kPart);
+  const auto reference = Write(*Process(), text);
+  ASSERT_TRUE(IsOk(reference));
+  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
+  EXPECT_TRUE(Stored(*reference) == text);
+  EXPECT_TRUE(IsError(Write(*Process(), text + "x"), ErrorCode::kTooLarge));
+  EXPECT_THAT(Requests(), IsEmpty());
+}
+
+TEST_F(ValueWriterTest, ChildOfAForkDropsItsParentsWriterUntouched) {
+  const auto freight = Process();
+  std::atomic<bool> go{false};
+  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
+    while (!go) std::this_thread::yield();
+    return {};
+  };
+  auto writer = Open(*freight);
+  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(2 * kPart)), {})));
+  const pid_t child = fork();
+  if (child == 0) {
+    writer.reset();  // Would join a thread that is not there, or abort its parent's upload.
+    _exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  go = true;
+  EXPECT_TRUE(IsOk(writer->Finish(info_, {})));
+}
+
 // ------------------------------------------------------------------------ the protocol of attempts
 
 TEST_F(ValueWriterTest, LaterAttemptReplacesAtCompleteWithoutSendingAPartTwice) {
@@ -522,183 +493,6 @@ TEST_F(ValueWriterTest, ServerThatKnowsNoConditionsCompletesWithoutOne) {
   ASSERT_TRUE(IsOk(Write(*freight, Pattern(2 * kPart))));
   EXPECT_EQ(Requests(),
             (std::map<std::string, int>{{"CREATE", 1}, {"PART", 2}, {"COMPLETE", 2}, {"HEAD", 1}}));
-}
-
-// ------------------------------------------------------------------------------ bodies in memory
-
-TEST_F(ValueWriterTest, BodyUpToTwoPartsIsOnePutAndALargerOneGoesInParts) {
-  const auto freight = Process();
-  const auto put = [&](std::string_view text) {
-    return freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
-  };
-  const std::string text = Pattern(5 * kPart + 3);
-  ASSERT_TRUE(IsOk(put(std::string_view(text).substr(0, 2 * kPart))));
-  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
-  const auto reference = put(text);
-  ASSERT_TRUE(IsOk(reference));
-  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"CREATE", 1}, {"PART", 6}, {"COMPLETE", 1}}));
-  EXPECT_TRUE(Stored(*reference) == text);
-  EXPECT_EQ(reference->digest, DigestOf(DigestKind::kCrc32c, Body(text)));
-}
-
-TEST_F(ValueWriterTest, BodyGoesInOnePutWherePartsAreNoFasterAndInPartsWhereItMust) {
-  faulty_->declared.parallel = false;
-  const auto freight = Process();
-  const std::string text = Pattern(20 * kPart);
-  ASSERT_TRUE(IsOk(freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {})));
-  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
-  faulty_->declared.max_put_bytes = 10 * kPart;
-  const auto reference = freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
-  ASSERT_TRUE(IsOk(reference));
-  EXPECT_EQ(Requests()["PART"], 20);
-  EXPECT_TRUE(Stored(*reference) == text);
-}
-
-TEST_F(ValueWriterTest, BodyOfManySegmentsIsCutWithoutACopy) {
-  Decision decision;
-  decision.digest = DigestKind::kSha256;
-  const std::string text = Pattern(9 * kPart + 1);
-  Body body;
-  for (size_t at = 0, step = 1; at < text.size(); at += step, step = step * 7 % 401) {
-    body.Append(AsBytes(std::string_view(text).substr(at, step)));
-  }
-  const auto freight = Process(decision);
-  const auto reference = freight->Put(coordinate_, body, info_, {1, kNoon}, {});
-  ASSERT_TRUE(IsOk(reference));
-  EXPECT_TRUE(Stored(*reference) == text);
-  EXPECT_EQ(reference->digest, DigestOf(DigestKind::kSha256, body));
-}
-
-TEST_F(ValueWriterTest, StoreThatOneConnectionFillsIsSentALargeBodyAtOnce) {
-  FreightState state("prod", transfer_);
-  const std::vector<NamedStore> stores = {{"default", counting_}};
-  const Decision decision;
-  const std::string text = Pattern(9 * kPart);
-  for (const bool fast : {true, false}) {
-    state.ledger.NoteFast("default", fast);
-    Push push(stores, decision, state, coordinate_, info_);
-    ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
-    const auto reference = PutBody(push, Body(text), 3, {});
-    ASSERT_TRUE(IsOk(reference));
-    EXPECT_TRUE(Stored(*reference) == text);
-    EXPECT_EQ(Requests()["PUT"], fast ? 1 : 0);
-  }
-}
-
-TEST_F(ValueWriterTest, StoreSaysHowManyPartsOnePutCarries) {
-  faulty_->declared.parts_in_one_put = 8;
-  const auto freight = Process();
-  for (const size_t parts : {size_t{8}, size_t{9}}) {
-    const std::string text = Pattern(parts * kPart);
-    const auto reference = freight->Put(coordinate_, Body(text), info_, {1, kNoon}, {});
-    ASSERT_TRUE(IsOk(reference));
-    EXPECT_TRUE(Stored(*reference) == text);
-    EXPECT_EQ(Requests()["PUT"], parts == 8 ? 1 : 0);
-  }
-}
-
-TEST_F(ValueWriterTest, WhereAnUploadBeginsWithoutARequestNoPartWaitsForATrial) {
-  faulty_->declared.start_is_request = false;
-  transfer_.part_bytes = size_t{4} << 20;
-  FreightState state("prod", transfer_);
-  const std::vector<NamedStore> stores = {{"default", counting_}};
-  Push push(stores, Decision(), state, coordinate_, info_);
-  const std::string text = Pattern(3 * transfer_.part_bytes);
-  ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, text.size())));
-  ASSERT_TRUE(IsOk(PutBody(push, Body(text), 3, {})));
-  EXPECT_TRUE(push.TakeTrial());  // Nobody has.
-}
-
-TEST_F(ValueWriterTest, SpeedOfAConnectionIsOfTheLastLargeRequest) {
-  FreightState state("prod", transfer_);
-  const std::vector<NamedStore> stores = {{"default", counting_}};
-  const Decision decision;
-  Push push(stores, decision, state, coordinate_, info_);
-  ASSERT_TRUE(IsOk(push.Prepare({1, kNoon}, 1)));
-  push.NoteConnection(1000, std::chrono::nanoseconds(1));  // Too little to tell.
-  EXPECT_FALSE(push.IsFast());
-  push.NoteConnection(200'000'000, std::chrono::seconds(1));
-  EXPECT_TRUE(push.IsFast());
-  push.NoteConnection(1000, std::chrono::seconds(1));
-  EXPECT_TRUE(push.IsFast());
-  push.NoteConnection(90'000'000, std::chrono::seconds(1));
-  EXPECT_FALSE(push.IsFast());
-  EXPECT_TRUE(push.TakeTrial());
-  EXPECT_FALSE(push.TakeTrial());
-}
-
-TEST_F(ValueWriterTest, BodysFailedPartAborts) {
-  faulty_->upload.before_part = [](int number, uint64_t, const Context&) -> Status {
-    if (number == 4) return Fail(ErrorCode::kDenied, "no");
-    return {};
-  };
-  const std::string text = Pattern(9 * kPart);
-  EXPECT_TRUE(
-      IsError(Process()->Put(coordinate_, Body(text), info_, {1, kNoon}, {}), ErrorCode::kDenied));
-  EXPECT_EQ(Requests()["ABORT"], 1);
-  EXPECT_EQ(ObjectCount(), 0U);
-}
-
-TEST_F(ValueWriterTest, StoreWithoutPartsGetsOnePutAndItsLimitIsKept) {
-  faulty_->declared.parts = false;
-  faulty_->declared.max_put_bytes = 6 * kPart;
-  const std::string text = Pattern(6 * kPart);
-  const auto reference = Write(*Process(), text);
-  ASSERT_TRUE(IsOk(reference));
-  EXPECT_EQ(Requests(), (std::map<std::string, int>{{"PUT", 1}}));
-  EXPECT_TRUE(Stored(*reference) == text);
-  EXPECT_TRUE(IsError(Write(*Process(), text + "x"), ErrorCode::kTooLarge));
-  EXPECT_THAT(Requests(), IsEmpty());
-}
-
-TEST_F(ValueWriterTest, PutManyGivesResultsInOrderAndOneFailureStopsNoOther) {
-  const auto freight = Process();
-  std::vector<std::string> texts;
-  std::vector<Freight::Item> items;
-  for (int i = 0; i < 20; ++i) texts.push_back(Pattern(static_cast<size_t>(i) * 10));
-  for (int64_t i = 0; i < 20; ++i) {
-    Freight::Item item{coordinate_, Body(texts[static_cast<size_t>(i)]), info_, {1, kNoon}};
-    item.coordinate.instance = Instance::Map(i);
-    if (i == 7) item.info.extension = "../x";
-    items.push_back(std::move(item));
-  }
-  const auto results = freight->PutMany(items, {});
-  ASSERT_EQ(results.size(), 20U);
-  for (size_t i = 0; i < 20; ++i) {
-    if (i == 7) {
-      EXPECT_TRUE(IsError(results[i], ErrorCode::kInvalid));
-    } else {
-      ASSERT_TRUE(IsOk(results[i]));
-      EXPECT_EQ(Stored(*results[i]), texts[i]);
-    }
-  }
-  Context context;
-  context.cancelled = [] { return true; };
-  for (const auto& result : freight->PutMany(items, context)) {
-    EXPECT_TRUE(IsError(result, ErrorCode::kCancelled));
-  }
-  EXPECT_THAT(freight->PutMany({}, {}), IsEmpty());
-}
-
-TEST_F(ValueWriterTest, ChildOfAForkDropsItsParentsWriterUntouched) {
-  const auto freight = Process();
-  std::atomic<bool> go{false};
-  faulty_->upload.before_part = [&](int, uint64_t, const Context&) -> Status {
-    while (!go) std::this_thread::yield();
-    return {};
-  };
-  auto writer = Open(*freight);
-  ASSERT_TRUE(IsOk(writer->Append(AsBytes(Pattern(2 * kPart)), {})));
-  const pid_t child = fork();
-  if (child == 0) {
-    writer.reset();  // Would join a thread that is not there, or abort its parent's upload.
-    _exit(0);
-  }
-  int status = -1;
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0);
-  go = true;
-  EXPECT_TRUE(IsOk(writer->Finish(info_, {})));
 }
 
 }  // namespace
