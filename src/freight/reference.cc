@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/digest.h"
@@ -14,6 +12,7 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "base/utf8.h"
+#include "freight/members.h"
 
 namespace airfreight {
 namespace {
@@ -320,145 +319,6 @@ Result<std::string> Reference::ToJson() const {
 
 namespace {
 
-/// An item of a list that is a member of a reference.
-struct Item {
-  enum class Kind { kOther, kText, kInteger, kTexts };
-  Kind kind = Kind::kOther;
-  int64_t integer = 0;
-  std::vector<std::string> texts;  // One, or those of a list of nothing else.
-};
-
-/// The members of a JSON object, as far as a reference has use for them.
-struct Value {
-  enum class Kind { kOther, kText, kInteger, kTrue, kFalse, kList };
-  Kind kind = Kind::kOther;
-  std::string text;
-  int64_t integer = 0;
-  std::vector<Item> items;
-};
-using Members = std::map<std::string, Value, std::less<>>;
-
-/// \brief Takes the events of nlohmann's parser, which calls the functions by these names.
-///
-/// Not a DOM, for two reasons: numbers come with their own text, so that 2^63-1 and `1E+2` are both
-/// read exactly; and a member that occurs twice is seen. Returns false to end the parse.
-class MemberReader : public nlohmann::json_sax<nlohmann::json> {
- public:
-  explicit MemberReader(Members* members) : members_(members) {}
-  std::string_view complaint() const { return complaint_; }
-
-  bool null() override { return Other(Value::Kind::kOther); }
-  bool boolean(bool value) override {
-    return Other(value ? Value::Kind::kTrue : Value::Kind::kFalse);
-  }
-  bool number_integer(number_integer_t value) override { return Integer(value); }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (value > static_cast<uint64_t>(INT64_MAX)) return Other(Value::Kind::kOther);
-    return Integer(static_cast<int64_t>(value));
-  }
-  bool number_float(number_float_t /*value*/, const string_t& text) override {
-    const std::optional<int64_t> exact = ExactInteger(text);
-    return exact ? Integer(*exact) : Other(Value::Kind::kOther);
-  }
-  bool string(string_t& text) override {
-    if (!IsInside()) return false;
-    if (depth_ == 1) {
-      current_->kind = Value::Kind::kText;
-      current_->text = std::move(text);
-    } else if (depth_ == 2 && IsList()) {
-      current_->items.push_back({Item::Kind::kText, 0, {}});
-      current_->items.back().texts.push_back(std::move(text));
-    } else if (depth_ == 3 && IsList() && current_->items.back().kind == Item::Kind::kTexts) {
-      current_->items.back().texts.push_back(std::move(text));
-    }
-    return true;
-  }
-  bool binary(binary_t& /*value*/) override { return false; }  // Not in JSON.
-
-  bool start_object(std::size_t /*size*/) override {
-    if (depth_ > 0) Spoil();
-    ++depth_;
-    return true;
-  }
-  bool key(string_t& name) override {
-    if (depth_ != 1) return true;
-    const auto [entry, fresh] = members_->try_emplace(std::move(name));
-    current_ = &entry->second;
-    if (!fresh) complaint_ = "a field occurs twice";
-    return fresh;
-  }
-  bool end_object() override { return Close(); }
-  bool start_array(std::size_t /*size*/) override {
-    if (!IsInside()) return false;
-    if (depth_ == 1) {
-      current_->kind = Value::Kind::kList;
-    } else if (depth_ == 2 && IsList()) {
-      current_->items.push_back({Item::Kind::kTexts, 0, {}});
-    } else {
-      Spoil();
-    }
-    ++depth_;
-    return true;
-  }
-  bool end_array() override { return Close(); }
-  bool parse_error(std::size_t /*position*/, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    if (complaint_.empty()) complaint_ = "not JSON";
-    return false;
-  }
-
- private:
-  bool IsInside() {
-    if (depth_ == 0) complaint_ = "not a JSON object";
-    return depth_ > 0;
-  }
-  // Whether the member that is being read is a list. What nests otherwise, or deeper, belongs to a
-  // field that a later release has added, and is passed over.
-  bool IsList() const { return current_->kind == Value::Kind::kList; }
-
-  bool Integer(int64_t integer) {
-    if (depth_ == 1) {
-      current_->kind = Value::Kind::kInteger;
-      current_->integer = integer;
-      return true;
-    }
-    if (depth_ == 2 && IsList()) {
-      current_->items.push_back({Item::Kind::kInteger, integer, {}});
-      return true;
-    }
-    return Other(Value::Kind::kOther);
-  }
-  // A value of no use: `kind` is what it is as a member.
-  bool Other(Value::Kind kind) {
-    if (!IsInside()) return false;
-    if (depth_ == 1) {
-      current_->kind = kind;
-    } else {
-      Spoil();
-    }
-    return true;
-  }
-  // Something that no list of ours holds.
-  void Spoil() {
-    if (depth_ == 1) {
-      current_->kind = Value::Kind::kOther;
-    } else if (depth_ == 2 && IsList()) {
-      current_->items.emplace_back();
-    } else if (IsList()) {
-      current_->items.back() = {};
-    }
-  }
-  bool Close() {
-    --depth_;
-    return true;
-  }
-
-  Members* members_;
-  Value* current_ = nullptr;  // The member at depth 1 that is being read.
-  size_t depth_ = 0;
-  std::string_view complaint_;
-};
-
 /// Takes typed fields out of the members; remembers the first that is wrong.
 class FieldReader {
  public:
@@ -467,26 +327,26 @@ class FieldReader {
   bool Has(std::string_view name) const { return members_->find(name) != members_->end(); }
 
   std::string Text(std::string_view name) {
-    Value* value = Required(name, Value::Kind::kText, "text");
+    Member* value = Required(name, Member::Kind::kText, "text");
     return value == nullptr ? std::string() : std::move(value->text);
   }
   std::string OptionalText(std::string_view name) { return Has(name) ? Text(name) : std::string(); }
   int64_t Integer(std::string_view name) {
-    const Value* value = Required(name, Value::Kind::kInteger, "an integer of 64 bits");
+    const Member* value = Required(name, Member::Kind::kInteger, "an integer of 64 bits");
     return value == nullptr ? 0 : value->integer;
   }
   bool OptionalBool(std::string_view name) {
     const auto entry = members_->find(name);
     if (entry == members_->end()) return false;
-    const Value::Kind kind = entry->second.kind;
-    if (kind != Value::Kind::kTrue && kind != Value::Kind::kFalse) Wrong(name, "true or false");
-    return kind == Value::Kind::kTrue;
+    const Member::Kind kind = entry->second.kind;
+    if (kind != Member::Kind::kTrue && kind != Member::Kind::kFalse) Wrong(name, "true or false");
+    return kind == Member::Kind::kTrue;
   }
   std::vector<std::pair<std::string, std::string>> OptionalColumns(std::string_view name) {
     constexpr std::string_view kExpected = "a list of pairs of texts";
     std::vector<std::pair<std::string, std::string>> columns;
-    for (const Item& item : OptionalList(name, kExpected)) {
-      if (item.kind != Item::Kind::kTexts || item.texts.size() != 2) {
+    for (const MemberItem& item : OptionalList(name, kExpected)) {
+      if (item.kind != MemberItem::Kind::kTexts || item.texts.size() != 2) {
         Wrong(name, kExpected);
         return {};
       }
@@ -497,8 +357,8 @@ class FieldReader {
   std::vector<std::vector<std::string>> OptionalTexts(std::string_view name) {
     constexpr std::string_view kExpected = "a list of lists of texts";
     std::vector<std::vector<std::string>> rows;
-    for (const Item& item : OptionalList(name, kExpected)) {
-      if (item.kind != Item::Kind::kTexts) Wrong(name, kExpected);
+    for (const MemberItem& item : OptionalList(name, kExpected)) {
+      if (item.kind != MemberItem::Kind::kTexts) Wrong(name, kExpected);
       rows.emplace_back();
       for (const std::string& text : item.texts) rows.back().push_back(VisibleText(text));
     }
@@ -506,17 +366,17 @@ class FieldReader {
   }
   std::vector<int64_t> OptionalIntegers(std::string_view name, std::string_view expected) {
     std::vector<int64_t> integers;
-    for (const Item& item : OptionalList(name, expected)) {
-      if (item.kind != Item::Kind::kInteger) Wrong(name, expected);
+    for (const MemberItem& item : OptionalList(name, expected)) {
+      if (item.kind != MemberItem::Kind::kInteger) Wrong(name, expected);
       integers.push_back(item.integer);
     }
     return integers;
   }
   std::optional<Reference::Tail> OptionalTail(std::string_view name) {
     if (!Has(name)) return std::nullopt;
-    const std::vector<Item>& items = OptionalList(name, kTailForm);
-    if (items.size() != 2 || items[0].kind != Item::Kind::kInteger || items[0].integer < 0 ||
-        items[1].kind != Item::Kind::kText) {
+    const std::vector<MemberItem>& items = OptionalList(name, kTailForm);
+    if (items.size() != 2 || items[0].kind != MemberItem::Kind::kInteger || items[0].integer < 0 ||
+        items[1].kind != MemberItem::Kind::kText) {
       Wrong(name, kTailForm);
       return std::nullopt;
     }
@@ -528,17 +388,17 @@ class FieldReader {
   const Status& status() const { return status_; }
 
  private:
-  Value* Required(std::string_view name, Value::Kind kind, std::string_view expected) {
+  Member* Required(std::string_view name, Member::Kind kind, std::string_view expected) {
     const auto entry = members_->find(name);
     if (entry != members_->end() && entry->second.kind == kind) return &entry->second;
     Wrong(name, entry == members_->end() ? fmt::format("there ({})", expected) : expected);
     return nullptr;
   }
 
-  const std::vector<Item>& OptionalList(std::string_view name, std::string_view expected) {
-    static const std::vector<Item> kNone;
+  const std::vector<MemberItem>& OptionalList(std::string_view name, std::string_view expected) {
+    static const std::vector<MemberItem> kNone;
     if (!Has(name)) return kNone;
-    const Value* value = Required(name, Value::Kind::kList, expected);
+    const Member* value = Required(name, Member::Kind::kList, expected);
     return value == nullptr ? kNone : value->items;
   }
 
@@ -568,12 +428,11 @@ Result<Reference> Reference::Parse(std::string_view json) {
                 fmt::format("not a reference: {} bytes, where a reference takes at most {}",
                             json.size(), kMaxParsedBytes));
   }
-  Members members;
-  MemberReader reader(&members);
-  if (!nlohmann::json::sax_parse(json, &reader)) {
-    return Fail(ErrorCode::kInvalid, fmt::format("not a reference: {}", reader.complaint()));
+  Result<Members> members = ParseMembers(json);
+  if (!members) {
+    return Fail(ErrorCode::kInvalid, fmt::format("not a reference: {}", members.error().message));
   }
-  FieldReader fields(&members);
+  FieldReader fields(&*members);
   if (!fields.Has(kBackend) || !fields.Has(kVersion)) {
     return Fail(ErrorCode::kInvalid,
                 fmt::format("not a reference: no \"{}\" and \"{}\" in it", kBackend, kVersion));
