@@ -13,11 +13,15 @@
 
 #include "base64.h"
 #include "encoder.h"
+#include "escaped.h"
+#include "levels.h"
 #include "moments.h"
 #include "names.h"
+#include "pickled.h"
 #include "plain.h"
 #include "segments.h"
 #include "text.h"
+#include "zones.h"
 
 namespace airfreight::json {
 namespace {
@@ -31,26 +35,6 @@ constexpr int kKey = 4;
 
 // Bytes that lie beside a document, where they can: as in values/bundle.py.
 constexpr Py_ssize_t kLongBytes = 4 << 10;
-
-// Levels of lists and dicts in JSON, up to a limit that ends a value that contains itself.
-int Levels(PyObject* value, int limit) {
-  int deepest = 0;
-  if (limit == 0) return 0;
-  if (PyList_Check(value)) {
-    for (Py_ssize_t i = 0; i < PyList_Size(value); ++i) {
-      deepest = std::max(deepest, Levels(PyList_GetItem(value, i), limit - 1));
-    }
-  } else if (PyDict_Check(value)) {
-    Py_ssize_t position = 0;
-    PyObject* item = nullptr;
-    while (PyDict_Next(value, &position, nullptr, &item) != 0) {
-      deepest = std::max(deepest, Levels(item, limit - 1));
-    }
-  } else {
-    return 0;
-  }
-  return deepest + 1;
-}
 
 // Tells the exception that is on its way at which step it is.
 void AddStep(int kind, PyObject* step) {
@@ -67,40 +51,6 @@ void AddStep(int kind, PyObject* step) {
 }
 
 void AddIndex(Py_ssize_t index) { AddStep(kItems, Ref::Own(PyLong_FromSsize_t(index)).get()); }
-
-// The text of a document with everything but ASCII escaped, by which a set is ordered: as
-// `json.dumps` has it, but for spaces, which change no order.
-std::string Escaped(std::string_view text) {
-  std::string escaped;
-  const auto append = [&escaped](uint32_t unit) {
-    constexpr std::string_view kHex = "0123456789abcdef";
-    escaped += "\\u";
-    for (int shift = 12; shift >= 0; shift -= 4) escaped += kHex[unit >> shift & 15];
-  };
-  for (size_t i = 0; i < text.size();) {
-    const auto byte = [&](size_t at) {
-      return static_cast<uint32_t>(static_cast<unsigned char>(text[at]));
-    };
-    const uint32_t lead = byte(i);
-    if (lead < 0x80) {
-      escaped += text[i++];
-    } else if (lead < 0xE0) {
-      append((lead & 0x1F) << 6 | (byte(i + 1) & 0x3F));
-      i += 2;
-    } else if (lead < 0xF0) {
-      append((lead & 0x0F) << 12 | (byte(i + 1) & 0x3F) << 6 | (byte(i + 2) & 0x3F));
-      i += 3;
-    } else {
-      const uint32_t code = ((lead & 0x07) << 18 | (byte(i + 1) & 0x3F) << 12 |
-                             (byte(i + 2) & 0x3F) << 6 | (byte(i + 3) & 0x3F)) -
-                            0x10000;
-      append(0xD800 + (code >> 10));
-      append(0xDC00 + (code & 0x3FF));
-      i += 4;
-    }
-  }
-  return escaped;
-}
 
 // Writes documents. All of its functions return false when an exception was raised, or the memory
 // of the text ran out, which the text itself tells.
@@ -122,14 +72,6 @@ class Writer {
  private:
   // What became of a value that has a tag of its own.
   enum class Outcome { kWritten, kFailed, kNotHere };
-
-  // A time zone as it is written.
-  struct Zone {
-    Ref zone;
-    std::string text;
-    int levels = 0;
-  };
-  static constexpr size_t kZones = 16;
 
   bool WriteText(PyObject* value);
   bool WriteInteger(PyObject* value);
@@ -156,11 +98,6 @@ class Writer {
   Outcome WriteSet(PyObject* set);
 
   bool IsPlainDict(PyObject* dict);
-  // What a value is pickled as: a tuple, or nothing.
-  Ref Reduced(PyObject* value, const Ref& method) const;
-  const Zone* FindZone(PyObject* zone);
-  void LearnZone(PyObject* value, PyObject* content);
-  Zone* KeepZone(PyObject* zone, std::string text, int levels);
 
   bool Descend() {
     levels_ = std::max(levels_, ++depth_);
@@ -181,8 +118,7 @@ class Writer {
   const bool heavy_;
   Segments out_;
   Names names_;
-  std::vector<Zone> zones_;
-  size_t next_zone_ = 0;
+  Zones zones_;
   int depth_;
   int levels_;
   bool tagged_ = false;
@@ -456,7 +392,7 @@ bool Writer::Ask(PyObject* value) {
   if (!WriteContent(content, holds)) return false;
   out_.Append(head != nullptr ? "]}" : "}");
   depth_ = before;
-  if (holds == kRaw) LearnZone(value, content);
+  if (holds == kRaw) zones_.Learn(types_, value, content);
   return good() && PyErr_Occurred() == nullptr;
 }
 
@@ -503,25 +439,8 @@ Writer::Outcome Writer::WriteOther(PyObject* value) {
   return Outcome::kNotHere;
 }
 
-Ref Writer::Reduced(PyObject* value, const Ref& method) const {
-  PyObject* const protocol =
-      method.get() == types_.reduce_ex.get() ? types_.protocol.get() : nullptr;
-  const Ref reduced = Ref::Own(PyObject_CallMethodObjArgs(value, method.get(), protocol, nullptr));
-  if (!reduced || PyTuple_Check(reduced.get()) == 0 || PyTuple_Size(reduced.get()) != 2) return {};
-  Ref state = Ref::Borrow(PyTuple_GetItem(reduced.get(), 1));
-  return PyTuple_Check(state.get()) != 0 ? std::move(state) : Ref();
-}
-
-// The bytes at the front of a pickled state, if there are so many.
-const unsigned char* BytesOf(const Ref& state, size_t size) {
-  PyObject* const bytes = PyTuple_Size(state.get()) > 0 ? PyTuple_GetItem(state.get(), 0) : nullptr;
-  if (bytes == nullptr || PyBytes_CheckExact(bytes) == 0) return nullptr;
-  if (static_cast<size_t>(PyBytes_Size(bytes)) != size) return nullptr;
-  return reinterpret_cast<const unsigned char*>(PyBytes_AsString(bytes));
-}
-
 Writer::Outcome Writer::WriteDate(PyObject* value) {
-  const Ref state = Reduced(value, types_.reduce);
+  const Ref state = Reduced(types_, value, types_.reduce);
   if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
   const unsigned char* const bytes = BytesOf(state, kDateBytes);
   if (bytes == nullptr) return Outcome::kNotHere;
@@ -536,13 +455,13 @@ Writer::Outcome Writer::WriteDate(PyObject* value) {
 Writer::Outcome Writer::WriteMoment(PyObject* value) {
   const bool dated = IsExactly(value, types_.datetime);
   const size_t date_bytes = dated ? kDateBytes : 0;
-  const Ref state = Reduced(value, types_.reduce_ex);
+  const Ref state = Reduced(types_, value, types_.reduce_ex);
   if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
   const unsigned char* const bytes = BytesOf(state, date_bytes + kTimeBytes);
   if (bytes == nullptr) return Outcome::kNotHere;
-  const Zone* zone = nullptr;
+  const Zones::Zone* zone = nullptr;
   if (PyTuple_Size(state.get()) > 1) {
-    zone = FindZone(PyTuple_GetItem(state.get(), 1));
+    zone = zones_.Find(types_, PyTuple_GetItem(state.get(), 1));
     if (zone == nullptr) {
       return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
     }
@@ -568,53 +487,8 @@ Writer::Outcome Writer::WriteMoment(PyObject* value) {
   return Written();
 }
 
-const Writer::Zone* Writer::FindZone(PyObject* zone) {
-  for (const Zone& known : zones_) {
-    if (known.zone.get() == zone) return &known;
-  }
-  if (zone == types_.utc.get()) return KeepZone(zone, "\"utc\"", 0);
-  if (!IsExactly(zone, types_.timezone)) return nullptr;
-  const Ref arguments =
-      Ref::Own(PyObject_CallMethodObjArgs(zone, types_.getinitargs.get(), nullptr));
-  if (!arguments || PyTuple_Check(arguments.get()) == 0) return nullptr;
-  if (PyTuple_Size(arguments.get()) != 1) return nullptr;  // With a name of its own.
-  PyObject* const offset = PyTuple_GetItem(arguments.get(), 0);
-  const Ref parts = IsExactly(offset, types_.timedelta) ? Reduced(offset, types_.reduce) : Ref();
-  int days = 0;
-  int seconds = 0;
-  int micros = 0;
-  if (!parts || PyArg_ParseTuple(parts.get(), "iii", &days, &seconds, &micros) == 0) return nullptr;
-  const int64_t whole = (int64_t{days} * 86'400 + seconds) * 1'000'000 + micros;
-  NumberText text;
-  return KeepZone(zone, "[\"fixed\"," + std::string(SpellInteger(whole, &text)) + ",null]", 1);
-}
-
-Writer::Zone* Writer::KeepZone(PyObject* zone, std::string text, int levels) {
-  if (zones_.size() < kZones) zones_.emplace_back();
-  Zone& place = zones_[next_zone_++ % kZones];
-  place.zone = Ref::Borrow(zone);
-  place.text = std::move(text);
-  place.levels = levels;
-  return &place;
-}
-
-// The zone of a time that Python has tagged comes again with the next.
-void Writer::LearnZone(PyObject* value, PyObject* content) {
-  if (!IsExactly(value, types_.datetime) && !IsExactly(value, types_.time)) return;
-  if (PyList_CheckExact(content) == 0 || PyList_Size(content) != 3) return;
-  PyObject* const packed = PyList_GetItem(content, 1);
-  const Ref zone = Ref::Own(PyObject_GetAttr(value, types_.tzinfo.get()));
-  Segments out;
-  if (!zone || !WriteJson(packed, &out)) return;
-  const Ref text = out.Whole();
-  if (!text) return;
-  KeepZone(zone.get(),
-           {PyBytes_AsString(text.get()), static_cast<size_t>(PyBytes_Size(text.get()))},
-           Levels(packed, kMaxDepth));
-}
-
 Writer::Outcome Writer::WriteTimedelta(PyObject* value) {
-  const Ref state = Reduced(value, types_.reduce);
+  const Ref state = Reduced(types_, value, types_.reduce);
   if (!state) return PyErr_Occurred() != nullptr ? Outcome::kFailed : Outcome::kNotHere;
   std::array<int, 3> parts = {};
   if (PyArg_ParseTuple(state.get(), "iii", &parts[0], &parts[1], &parts[2]) == 0) {
