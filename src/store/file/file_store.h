@@ -51,8 +51,9 @@ namespace airfreight {
 ///
 /// Threads: as ObjectStore; holds no descriptor between calls, but for those of an upload in parts.
 /// Blocking: reads and writes in pieces of 4 MiB and polls between them; waits for a lock in steps
-/// of at most 20 ms, for 30 s in all: then Unavailable, which is tried again. A system call that hangs (a dead NFS server) cannot be cancelled. Errors: as
-/// ObjectStore; a missing object is a NotFound that names this host unless `shared` is set.
+/// of at most 20 ms, for 30 s in all: then Unavailable, which is tried again. A system call that
+/// hangs (a dead NFS server) cannot be cancelled. Errors: as ObjectStore; a missing object is a
+/// NotFound that names this host unless `shared` is set.
 ///
 /// Settings: `fsync` (default true: what was confirmed survives a power failure), `shared` (default
 /// false; true says that every host of the deployment has this directory).

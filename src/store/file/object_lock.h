@@ -16,8 +16,8 @@ namespace airfreight {
 ///
 /// Threads: belongs to the thread that acquired it. Ownership: of one descriptor; the lock file
 /// stays. Fork: a child that inherits the descriptor does not keep the lock, as it is released by
-/// name and not by closing. Blocking: waits in steps of at most 20 ms, polls `context`, and gives up
-/// after `longest`.
+/// name and not by closing. Blocking: waits in steps of at most 20 ms, polls `context`, and gives
+/// up after `longest`.
 class ObjectLock {
  public:
   /// A lock is held for one exchange of names. Whoever has it this long was stopped (SIGSTOP, a
