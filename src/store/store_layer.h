@@ -31,8 +31,6 @@ namespace airfreight {
 template <typename Layer>
 class StoreLayer : public ObjectStore {
  public:
-  explicit StoreLayer(std::shared_ptr<ObjectStore> inner) : inner_(std::move(inner)) {}
-
   const std::string& root() const override { return inner_->root(); }
   std::string_view scheme() const override { return inner_->scheme(); }
   Capabilities capabilities() const override { return inner_->capabilities(); }
@@ -90,6 +88,10 @@ class StoreLayer : public ObjectStore {
   ObjectStore& inner() { return *inner_; }
 
  private:
+  // Only `Layer` is a base for itself.
+  friend Layer;
+  explicit StoreLayer(std::shared_ptr<ObjectStore> inner) : inner_(std::move(inner)) {}
+
   Layer& layer() { return static_cast<Layer&>(*this); }
 
   const std::shared_ptr<ObjectStore> inner_;
