@@ -332,6 +332,29 @@ def test_the_command_moves_only_where_this_database_has_claimed_the_store(
     assert "1 moved" in capsys.readouterr().out
 
 
+def test_the_command_that_is_stopped_tells_what_it_has_done(
+    lost: Box, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from airfreight.admin import database, ownership
+    from airfreight.cli import main
+
+    for task in ("first", "second"):
+        rows.add(lost.push(FRAME, task_id=task), task=task)
+    back(lost)
+    ownership.make(runtime.administration(), "default", "", rows.identity())
+
+    def stop(row: Any) -> None:
+        if row.task == "second":
+            raise KeyboardInterrupt
+
+    rows.before_rewrite = stop
+    monkeypatch.setattr(database, "connect", lambda _: rows)
+    assert main(["repatriate", "--yes"]) == 1
+    told = capsys.readouterr()
+    assert "1 moved" in told.out
+    assert "ended early: stopped" in told.err
+
+
 def test_the_command_says_what_it_is_for(capsys: pytest.CaptureFixture[str]) -> None:
     from airfreight.cli import main
 

@@ -43,6 +43,12 @@ def _run(asked: argparse.Namespace) -> int:
         from airfreight.errors import Error
 
         report = repatriates.Report()
+
+        def told(so_far: Report) -> None:
+            nonlocal report
+            report = so_far
+            progress(f"{report.found} values in rows, {report.moved} moved")
+
         try:
             found = database.connect(asked.database)
             if asked.yes:
@@ -55,7 +61,7 @@ def _run(asked: argparse.Namespace) -> int:
                 write=asked.yes,
                 dag=asked.dag,
                 run=asked.dag_run,
-                told=_progress,
+                told=told,
             )
         except Error as error:
             report.ended = str(error)
@@ -67,10 +73,6 @@ def _run(asked: argparse.Namespace) -> int:
     else:
         _print(report, write=asked.yes)
     return 1 if report.ended or report.failed else 0
-
-
-def _progress(report: Report) -> None:
-    progress(f"{report.found} values in rows, {report.moved} moved")
 
 
 def _print(report: Report, *, write: bool) -> None:
