@@ -754,6 +754,33 @@ def test_what_can_not_be_looked_into_keeps_what_it_may_lead_to(
     assert airfreight.get(end) == b"end"
 
 
+def test_what_is_missing_leads_nowhere_only_where_the_store_was_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A directory that is not mounted, and not swept, has none of its objects."""
+    told: list[str] = []
+    roots = {"default": "file:///srv/xcom"}
+    seen = Mentions(
+        roots, [("file:///old", "file:///srv/xcom")], tmp_path, lambda _, why: told.append(str(why))
+    )
+    raised: Exception = from_core("NotFound", "is not there", "", "", 0, "", "", False)
+
+    def save(*_: Any, **__: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(exchange, "save", save)
+    known = {"_airfreight": 1, "_xcom_type": "document"}
+    for place in ("file:///srv/xcom", "file:///old"):
+        assert list(seen.inside(known | {"uri": f"{place}/d/r/t/map_-1/k.json"})) == []
+    assert told == []
+    assert list(seen.inside(known | {"uri": "file:///mnt/gone/d/r/t/map_-1/k.json"})) == []
+    assert len(told) == 1
+    # Of what nobody here foresaw no more than its kind: it may hold bytes of the value.
+    raised = UnicodeDecodeError("utf-8", b"secret", 0, 1, "invalid start byte")
+    assert list(seen.inside(known | {"uri": "file:///srv/xcom/d/r/t/map_-1/l.json"})) == []
+    assert "nothing that Airfreight writes (UnicodeDecodeError)" in told[1]
+
+
 def test_a_store_that_is_away_ends_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.run("d", "r")
     world.push([world.put(b"end", 400, "end", run="gone")] * 2, 60)

@@ -44,9 +44,10 @@ _LEVELS = 4
 LOOKED_INTO = "value-"
 #: Objects that are known to have been looked into.
 _REMEMBERED = 100_000
-#: Nobody can pull a value whose reference gives one of these: it leads nowhere. Whatever else
-#: goes wrong may be this process's (another key, another role, a store that only workers know).
-_LOST = (ExpiredError, NotFoundError, ReplacedError)
+#: Nobody can pull a value whose reference gives one of these, or that is not there: it leads
+#: nowhere. Whatever else goes wrong may be this process's (another key, another role, a store that
+#: only workers know).
+_LOST = (ExpiredError, ReplacedError)
 
 
 class Mentions:
@@ -194,6 +195,17 @@ class Mentions:
             # Not before its last one was handed over.
             self._seen[name] = None
 
+    def _is_listed(self, reference: Mapping[str, Any]) -> bool:
+        """Whether it tells something that an object is not there.
+
+        Not where its store is none of those that were listed: a directory that is not mounted, of
+        whose objects the sweep knows nothing else, looks so for each of them.
+        """
+        uri = reference.get("uri")
+        if self._unread is None or not isinstance(uri, str):
+            return True
+        return any(True for _ in self._addresses(uri.encode("utf-8", "surrogatepass")))
+
     def _look_into(self, reference: dict[str, Any]) -> list[dict[str, Any]]:
         handle, path = tempfile.mkstemp(dir=self._folder, prefix=LOOKED_INTO)
         os.close(handle)
@@ -207,8 +219,10 @@ class Mentions:
                 mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data,
             ):
                 return list(_within(data))
-        except NotFoundOrDeniedError:
-            raise
+        except NotFoundError as error:
+            if isinstance(error, NotFoundOrDeniedError) or not self._is_listed(reference):
+                raise
+            return []
         except _LOST:
             return []
         finally:
@@ -292,7 +306,9 @@ def _reading() -> Iterator[None]:
     except Exception as error:
         if is_of_machine(error):
             raise
-        raise InvalidError(f"it is nothing that Airfreight writes ({error!r:.200})") from error
+        # (By its kind only: some say of what bytes they are.)
+        kind = type(error).__name__
+        raise InvalidError(f"it is nothing that Airfreight writes ({kind})") from error
 
 
 def _within(data: mmap.mmap | bytes) -> Iterator[dict[str, Any]]:
