@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,11 +53,15 @@ def test_an_address_has_one_form(given: str, made: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["airflow.example.com", "ftp://a", "http://", f"{URL}?a=b", "http://a:port", "http://[a"],
+    [
+        *("airflow.example.com", "ftp://a", "http://", "http://a:port", "http://[a", "http://ü..x"),
+        f"{URL}?token={MARK}",
+    ],
 )
 def test_what_is_no_address_is_refused(given: str) -> None:
-    with pytest.raises(ConfigError, match="no address of HTTP; right is"):
+    with pytest.raises(ConfigError, match="no address of HTTP; right is") as caught:
         api_client.place(given)
+    assert MARK not in str(caught.value)
 
 
 def test_a_password_in_an_address_is_refused_and_not_told() -> None:
@@ -118,6 +124,11 @@ def _time_out(request: httpx.Request) -> httpx.Response:
     raise httpx.ReadTimeout("the read operation timed out", request=request)
 
 
+def _damaged(_: httpx.Request) -> httpx.Response:
+    packed = {"Content-Encoding": "gzip"}
+    return httpx.Response(200, headers=packed, stream=httpx.ByteStream(b"no gzip"))
+
+
 @pytest.mark.parametrize(
     ("answer", "kind", "words"),
     [
@@ -127,6 +138,7 @@ def _time_out(request: httpx.Request) -> httpx.Response:
         (lambda _: httpx.Response(500, text="x"), UnavailableError, "has a fault"),
         (lambda _: httpx.Response(503, text="x"), UnavailableError, "does not answer"),
         (_time_out, UnavailableError, "ReadTimeout"),
+        (_damaged, UnavailableError, "DecodingError"),
         (lambda _: httpx.Response(200, text="<html>"), InternalError, "is no JSON"),
         (lambda _: httpx.Response(200, content=b"[" * 10**6), InternalError, "is no JSON"),
         (lambda _: httpx.Response(404, text="<html>"), UnsupportedError, "Airflow 3"),
@@ -208,6 +220,7 @@ class Airflow:
         ({"run": httpx.Response(403, json={"detail": "Forbidden"})}, ConfigError, "of all DAGs"),
         ({"config": httpx.Response(200, json={"multi_team": True})}, UnsupportedError, "has teams"),
         ({"config": httpx.Response(200, json=[])}, UnsupportedError, "has teams"),
+        ({"config": httpx.Response(200, json={})}, UnsupportedError, "does not say"),
         (
             {"version": httpx.Response(200, json={"version": "3.4.0b2"})},
             UnsupportedError,
@@ -227,6 +240,18 @@ def test_an_airflow_that_does_not_show_all_is_refused(
         api.Api(client(Airflow(**changed))).check()
 
 
+def test_the_clock_of_an_airflow_is_that_of_its_answers() -> None:
+    def offset(headers: dict[str, str]) -> float:
+        version = httpx.Response(200, json={"version": "3.3.2"}, headers=headers)
+        return api.Api(client(Airflow(version=version))).offset()
+
+    before = datetime.now(timezone.utc) - timedelta(hours=2)
+    assert 7200 <= offset({"Date": format_datetime(before, usegmt=True)}) < 7300
+    for wrong in ({}, {"Date": "today"}):
+        with pytest.raises(InternalError, match="has no Date"):
+            offset(wrong)
+
+
 def test_a_name_that_means_another_airflow_elsewhere_is_told_with_its_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,6 +262,10 @@ def test_a_name_that_means_another_airflow_elsewhere_is_told_with_its_place(
     local = (
         "http://api:8080",
         "http://api.airflow.svc:8080",
+        # As pods call a service of another namespace, and by the domain of a cluster.
+        "http://api.airflow:8080",
+        "http://api.airflow.svc.cluster.local.:8080",
+        "http://api.airflow.svc.acme.example:8080",
         "http://10.0.0.1",
         "http://localhost",
     )

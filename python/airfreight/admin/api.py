@@ -49,7 +49,10 @@ _NONE_TO_DELETE = "The XCom with key: "
 _NO_RUN = "The DagRun with dag_id: "
 
 #: What names end with that are given anew in each network, cluster or machine.
-_OF_A_NETWORK = (".svc", ".local", ".localhost", ".internal", ".lan", ".home.arpa", ".localdomain")
+_OF_A_NETWORK = (
+    *(".svc", ".local", ".localhost", ".internal", ".lan", ".home.arpa", ".localdomain"),
+    *(".consul", ".docker", ".test"),
+)
 #: Kubernetes gives each cluster an authority of its own, and puts its certificate into pods
 #: (kubernetes.io/docs/tasks/run-application/access-api-from-pod).
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
@@ -156,10 +159,10 @@ class Api:
         if self._entry(dag, "none", "none", -1, "none") or self.find_runs([(dag, "none")]):
             raise InternalError(f"{self.name} knows a DAG {dag}, which we have just made up")
         told = self._client.get("config", prefix="/ui")
-        if type(told) is not dict or told.get("multi_team", False) is not False:
+        if type(told) is not dict or told.get("multi_team") is not False:
             raise UnsupportedError(
-                f"{self.name} has teams ([core] multi_team): what others have is not shown, and "
-                "nothing says that it is there. Give --database"
+                f"{self.name} has teams ([core] multi_team), or does not say that it has none: "
+                "what others have is not shown, and nothing says that it is there. Give --database"
             )
 
     # Rows.
@@ -209,8 +212,13 @@ class Api:
                 return
 
     def offset(self) -> float:
-        """Nothing: it does not tell its time."""
-        return 0.0
+        """Seconds by which the clock of this machine is ahead of the server's.
+
+        Raises:
+            InternalError: it does not tell its time.
+        """
+        there = self._client.time()
+        return (datetime.now(timezone.utc) - there).total_seconds()
 
     def rows_of(self, _: Iterable[Run], since: datetime) -> Iterator[Row]:
         """All rows with our mark that were written since: its list begins with the newest."""
@@ -385,7 +393,11 @@ def _is_known_everywhere(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_global
     except ValueError:
-        return "." in host and not host.endswith(_OF_A_NETWORK)
+        pass
+    # (`service.namespace` means another one in each cluster, and looks like example.com. A cluster
+    # may have another domain than cluster.local.)
+    name = host.rstrip(".")
+    return name.count(".") > 1 and not name.endswith(_OF_A_NETWORK) and ".svc." not in name
 
 
 def _here() -> str:

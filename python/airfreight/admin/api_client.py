@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 import urllib.parse
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -22,6 +23,7 @@ from airfreight.errors import ConfigError, InternalError, UnavailableError, Unsu
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
     from pathlib import Path
 
 #: Where a token is looked for if no option names a place; the second is that of `airflowctl`.
@@ -122,11 +124,17 @@ def place(url: str) -> str:
             "exchanged for a token (docs/sweep.md)"
         )
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
-        raise ConfigError(f"--api-url {url!r} is no address of HTTP; {right}")
+        # (It is not told: a token may be in what follows the `?`.)
+        raise ConfigError(f"--api-url is no address of HTTP; {right}")
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
     usual = {"http": 80, "https": 443}[parts.scheme]
     path = parts.path.rstrip("/").removesuffix(_PREFIX).rstrip("/")
-    return f"{parts.scheme}://{host}{'' if port in (None, usual) else f':{port}'}{path}"
+    made = f"{parts.scheme}://{host}{'' if port in (None, usual) else f':{port}'}{path}"
+    try:
+        httpx.URL(made)
+    except httpx.InvalidURL:
+        raise ConfigError(f"--api-url is no address of HTTP; {right}") from None
+    return made
 
 
 class Client:
@@ -156,6 +164,7 @@ class Client:
         self.url = place(url)
         self._token = token
         self._sleep = sleep
+        self._date = ""
         # It would log each request otherwise, where Airflow's settings have it that way.
         logging.getLogger("httpx").setLevel(logging.WARNING)
         # (No redirect is followed: it may lead a token elsewhere.)
@@ -185,6 +194,17 @@ class Client:
         if absent and status == _MISSING and type(detail) is str and detail.startswith(absent):
             return None
         raise self._wrong(status, detail, said)
+
+    def time(self) -> datetime:
+        """The server's time, as each of its answers tells it."""
+        self.get("version")
+        try:
+            there = parsedate_to_datetime(self._date)
+        except (TypeError, ValueError):
+            there = None
+        if there is None or there.tzinfo is None:
+            raise InternalError(f"what {self.url} answers has no Date: its clock can't be told")
+        return there
 
     def refuses(self, *path: str, query: Mapping[str, Any]) -> str:
         """The word with which Airflow refuses a wrong query (400); "" where it takes it."""
@@ -222,10 +242,11 @@ class Client:
                     params=query,
                     headers={"Authorization": f"Bearer {token}", "Accept": "application/json"},
                 )
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 said = f"{method} {where}: {_plain(error)}"
             else:
                 said = f"what {method} {where} answered (HTTP {answer.status_code})"
+                self._date = answer.headers.get("Date", "")
                 if answer.status_code == _UNAUTHORIZED and not refused:
                     refused = token
                     if self._token.get(refused) != refused:

@@ -150,8 +150,9 @@ def _run(asked: argparse.Namespace) -> int:
                     f"--store {unknown[0]}: the settings have {', '.join(stores.names)}"
                 )
             if asked.yes and abs(offset := found.offset()) > _MOST_OFFSET:
+                whose = "the API" if asked.via == "api" else "the database"
                 raise InvalidError(
-                    f"the clock of this machine is {offset:+,.0f} s from that of the database "
+                    f"the clock of this machine is {offset:+,.0f} s from that of {whose} "
                     f"{found.name}: what is old enough to go can't be told. Set it (chrony, ntpd, "
                     "or that of the host of this container)"
                 )
