@@ -6,7 +6,8 @@ the workers of this DAG one of
 - `AIRFREIGHT_SWEEP_DATABASE`: the URL of a database user that may read, and delete from `xcom`
   where `--retention` is used;
 - `AIRFREIGHT_SWEEP_API`: Airflow's address, and `AIRFREIGHT_API_TOKEN`, a token of a user who may
-  read all DAGs (docs/sweep.md, "Without the database": it sees no archives of `airflow db clean`);
+  read all DAGs. Its `--without-archives` says that what `airflow db clean` has put into archives
+  may go, which no API shows: see docs/sweep.md, "Without the database", first;
 
 or run it beside the scheduler (`examples/kubernetes/airfreight-sweep.yaml`). On Airflow 2 nothing
 is needed.
