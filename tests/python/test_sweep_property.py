@@ -363,7 +363,7 @@ class World:
             if self.sweeping is None:
                 self.sweeps = next(self.numbers)
             rules = sweep_state.Rules(grace=self.grace, by_hand=2 * self.grace)
-            self.sweeping = sweep.Sweep(
+            made = sweep.Sweep(
                 self.airflow(),
                 self.stores,  # type: ignore[arg-type]
                 {"default": Ownership("", named=False, unnamed=True, shared=False)},
@@ -371,11 +371,17 @@ class World:
                 self.folder / str(self.sweeps),
                 remove=True,
                 clock=lambda: self.now,
-            ).steps()
+            )
+            self.sweeping = self.steps(made)
         for _ in range(self.source.choice((1, 2, 100))):
             if next(self.sweeping, None) is None:
                 self.sweeping = None
                 break
+
+    def steps(self, made: sweep.Sweep) -> Iterator[str]:
+        yield from made.steps()
+        # (What can't be read keeps all else, and would hide that we have a fault there.)
+        assert made.state.unread == 0, made.state.unread_shown
 
     def airflow(self) -> Any:
         """Where a sweep has the rows from. There may be more archives than for the one before."""
