@@ -38,11 +38,14 @@ def airfreight_sweep() -> None:
     @task(retries=3, retry_delay=timedelta(minutes=10), execution_timeout=timedelta(hours=12))
     def sweep() -> None:
         command = ["airfreight", "sweep", "--yes", "--state", "airfreight-sweep"]
-        if database := os.environ.get("AIRFREIGHT_SWEEP_DATABASE"):
-            command += ["--database", database]
+        env = dict(os.environ)
+        if database := env.get("AIRFREIGHT_SWEEP_DATABASE"):
+            # (Not by --database: its password would be in the list of processes, and in the log of
+            # this task when the command fails.)
+            env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database
         elif address := os.environ.get("AIRFREIGHT_SWEEP_API"):
             command += ["--via", "api", "--api-url", address, "--without-archives"]
-        subprocess.run(command, check=True)
+        subprocess.run(command, check=True, env=env)
 
     sweep()
 
