@@ -240,6 +240,18 @@ def test_an_airflow_that_does_not_show_all_is_refused(
         api.Api(client(Airflow(**changed))).check()
 
 
+def test_an_airflow_that_does_not_show_all_any_more_is_refused() -> None:
+    airflow = Airflow()
+    source = api.Api(client(airflow))
+    with source.snapshot():
+        pass
+    assert source.again() is source
+    with pytest.raises(ConfigError, match="of all DAGs"), source.snapshot():
+        airflow.answers["entry"] = httpx.Response(403, json={"detail": "Forbidden"})
+    with pytest.raises(ConfigError, match="of all DAGs"):
+        source.again()
+
+
 def test_the_clock_of_an_airflow_is_that_of_its_answers() -> None:
     def offset(headers: dict[str, str]) -> float:
         version = httpx.Response(200, json={"version": "3.3.2"}, headers=headers)

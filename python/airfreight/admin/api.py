@@ -125,9 +125,11 @@ class Api:
     def snapshot(self) -> Iterator[Api]:
         """Itself: there is none. What is written from now on is asked for by `rows(since=…)`."""
         yield self
+        self._sees_all()
 
     def again(self) -> Api:
-        """Itself."""
+        """Itself, if it still shows all."""
+        self._sees_all()
         return self
 
     # What it is.
@@ -153,6 +155,8 @@ class Api:
         self._sees_all()
 
     def _sees_all(self) -> None:
+        # (Again after rows were read: rights may have been taken away meanwhile, or the token that
+        # came for one which expired be that of another user.)
         # What a user may not read is left out without a word. A DAG that nobody has heard of can
         # only be asked for by who may read them all.
         dag = f"airfreight-{secrets.token_hex(8)}"
