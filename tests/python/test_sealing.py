@@ -210,6 +210,17 @@ def test_what_is_signed_need_not_be_sealed(box: Box) -> None:
         box.pull(json.dumps(forged).encode() if exchange.ROWS_ARE_BYTES else forged)
 
 
+def test_an_empty_signature_is_none_while_references_without_one_are_followed(box: Box) -> None:
+    box.set(threshold="0")
+    plain = {**box.fields(box.push("theirs")), "sig": ""}
+    row: Any = json.dumps(plain).encode() if exchange.ROWS_ARE_BYTES else plain
+    box.set(signing_keys=f"k1:{key(b'k')}", accept_unsigned_until="2999-01-01")
+    assert box.pull(row) == "theirs"
+    box.set(threshold=None, seal="True", seal_keys=FIRST, refuse_unsealed="True")
+    with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+        box.pull(row)
+
+
 class _Kms:
     """As boto3's client, of a key that turns bytes round."""
 

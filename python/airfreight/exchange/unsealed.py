@@ -76,7 +76,7 @@ def refuse(fields: dict[str, Any] | None, asked: Address | None) -> None:
 def _is_vouched_for(fields: dict[str, Any], current: Settings) -> bool:
     """Whether the core looks at a signature: then a key's owner has written it, unsealed."""
     global _signs  # noqa: PLW0603
-    if "sig" not in fields:
+    if not fields.get("sig"):  # (An empty one is none, and may be followed for a while.)
         return False
     known = _signs
     if known is None or known[0] is not current:
