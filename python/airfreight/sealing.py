@@ -58,6 +58,14 @@ _WHAT_TO_DO = {
     "SignatureDoesNotMatch": "The secret of the credentials is another one",
     "InvalidSignatureException": "The secret of the credentials is another one",
 }
+#: Those that are about the credentials alone.
+_OF_CREDENTIALS = (
+    "ExpiredTokenException",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "SignatureDoesNotMatch",
+    "UnrecognizedClientException",
+)
 #: Characters of a message that are told.
 _MOST_SAID = 400
 #: Where boto3 looks for them: docs/encryption.md.
@@ -197,12 +205,20 @@ def _client(name: str, make: Callable[[], Any]) -> Any:
     Making one takes longer than asking it: it reads models, or asks the machine who it is.
     """
     key = os.getpid(), name
-    if key not in _clients:
-        _clients.setdefault(key, make())
-    return _clients[key]
+    made = _clients.get(key)
+    return _clients.setdefault(key, make()) if made is None else made
 
 
-def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
+def _drop(name: str) -> None:
+    """Has the next one who asks make a client: credentials are read when one is made.
+
+    (Where they come with a date, both libraries read them again before that. Those in a file, which
+    somebody else replaces, come without, as do those that were not there yet.)
+    """
+    _clients.pop((os.getpid(), name), None)
+
+
+def _ask_amazon(key: str, key_id: str, data: bytes, *, wraps: bool, anew: bool = False) -> bytes:
     try:
         with loading:
             import boto3
@@ -222,11 +238,13 @@ def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
         retries={"mode": "standard", "total_max_attempts": 4},
     )
     context = {"airfreight": _PURPOSE}
+    name = region or ""
+    kept = (os.getpid(), name) in _clients
     try:
         # (A session of its own: that of the module is shared by threads, which may not make clients
         # of it at once.)
         client = _client(
-            region or "",
+            name,
             lambda: boto3.session.Session().client(
                 "kms", region_name=region or None, config=patience
             ),
@@ -240,12 +258,18 @@ def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
             "Plaintext"
         ]
     except ClientError as error:
-        raise _amazons(error, wraps=wraps) from error
+        wrong = _amazons(error, wraps=wraps)
+        if wrong.service_code in _OF_CREDENTIALS:
+            _drop(name)
+            if kept and not anew:
+                return _ask_amazon(key, key_id, data, wraps=wraps, anew=True)
+        raise wrong from error
     except BotoCoreError as error:
         # Credentials that are not there, a region that is not known, a server that is silent.
         text, kind = f"AWS KMS can't be asked: {error}", type(error).__name__
         if "Connect" in kind or "Timeout" in kind:
             raise UnavailableError(text, retryable=True) from error
+        _drop(name)
         if "Region" in kind:
             text = f"{text.rstrip('.')}: set AWS_REGION, or name the key by its ARN"
         elif "Credential" in kind:
@@ -254,14 +278,19 @@ def _ask_amazon(key: str, _key_id: str, data: bytes, *, wraps: bool) -> bytes:
     return opened
 
 
+def _short(said: Any) -> str:
+    """What a service says, for a message."""
+    return " ".join(str(said or "").split())[:_MOST_SAID]
+
+
 def _amazons(error: Any, *, wraps: bool) -> Error:
     """What an answer of AWS KMS means."""
     told = error.response.get("Error", {})
     # (Where it is no answer of the service's, but that of a proxy's, it is a whole page.)
-    code, said = told.get("Code", ""), " ".join(told.get("Message", "").split())[:_MOST_SAID]
+    code, said = told.get("Code", ""), _short(told.get("Message"))
     status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     text = f"AWS KMS answers {code}: {said}".rstrip(" :.")
-    if code in _PASSES or status >= 500:
+    if code in _PASSES or status == 429 or status >= 500:
         return UnavailableError(text, http_status=status, service_code=code, retryable=True)
     if code in _NOT_OPENED:
         return CorruptError(
@@ -282,7 +311,7 @@ def _google_client() -> Any:
     return kms.KeyManagementServiceClient(transport="rest")
 
 
-def _ask_google(key: str, key_id: str, data: bytes, *, wraps: bool) -> bytes:
+def _ask_google(key: str, key_id: str, data: bytes, *, wraps: bool, anew: bool = False) -> bytes:
     try:
         with loading:
             import google.cloud.kms  # noqa: F401
@@ -312,6 +341,7 @@ def _ask_google(key: str, key_id: str, data: bytes, *, wraps: bool) -> bytes:
         "plaintext" if wraps else "ciphertext": data,
         "plaintext_crc32c" if wraps else "ciphertext_crc32c": crc32c(data),
     }
+    kept = (os.getpid(), "google") in _clients
     try:
         client = _client("google", _google_client)
         ask = client.encrypt if wraps else client.decrypt
@@ -329,6 +359,10 @@ def _ask_google(key: str, key_id: str, data: bytes, *, wraps: bool) -> bytes:
     except passes as error:
         raise UnavailableError(f"Cloud KMS does not answer: {error}", retryable=True) from error
     except (exceptions.GoogleAPIError, GoogleAuthError) as error:
+        if isinstance(error, (exceptions.Unauthorized, GoogleAuthError)):
+            _drop("google")
+            if kept and not anew:
+                return _ask_google(key, key_id, data, wraps=wraps, anew=True)
         raise _googles(error, wraps=wraps) from error
     raise UnavailableError(
         f"Cloud KMS was asked {_MOST_ALTERED} times, and each time something on the way changed "
@@ -350,7 +384,7 @@ def _is_of(answer: Any, key: str) -> bool:
 
 def _googles(error: Any, *, wraps: bool) -> Error:
     """What an answer of Cloud KMS means."""
-    said = getattr(error, "message", "") or str(error)
+    said = _short(getattr(error, "message", "") or error)
     status = int(getattr(error, "code", None) or 0)
     role = "roles/cloudkms.cryptoKey" + ("Encrypter" if wraps else "Decrypter")
     if getattr(error, "retryable", False):  # Nobody gives a token at the moment.

@@ -195,6 +195,28 @@ def test_wrong_credentials_are_told_as_that_and_not_shown(kms: Kms, worker: User
         ask(key)
 
 
+def test_credentials_that_are_replaced_are_read_by_a_process_that_goes_on(
+    kms: Kms, worker: User
+) -> None:
+    key, ended = kms.key(), [Answer(400, b'{"__type": "ExpiredTokenException"}')]
+    kms.be(kms.server.user("before", allow=["kms:Encrypt"]))
+    wrapped = ask(key)
+    kms.be(worker)
+    kms.proxy.script = lambda _: ended.pop() if ended else None
+    for _ in range(2):
+        assert sealing.ask("aws-kms", key, "a", False, wrapped) == DATA_KEY
+    assert kms.asked() == ["Encrypt"] + ["Decrypt"] * 3
+    # None at all, which a client would know for good.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("AWS_ACCESS_KEY_ID")
+        patch.delenv("AWS_SECRET_ACCESS_KEY")
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
+        patch.setenv("AWS_CONFIG_FILE", "/nowhere")
+        with pytest.raises(airfreight.DeniedError, match="not in an Airflow connection"):
+            ask(key)
+    assert sealing.ask("aws-kms", key, "a", False, wrapped) == DATA_KEY
+
+
 def test_a_key_that_is_not_there_is_told_as_that(kms: Kms) -> None:
     gone = f"{kms.key()[:-36]}11111111-2222-3333-4444-555555555555"
     for key in (gone, "alias/nobodys"):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from google.auth.credentials import AnonymousCredentials
+from google.auth.exceptions import RefreshError
 from google.cloud.kms import KeyManagementServiceClient
 from tests.python.conftest import Box, stored
 from tests.python.test_rekey import Rows
@@ -34,9 +35,21 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudKms]:
     sealing.forget()
 
 
-def client_of(url: str) -> Any:
+class Credentials(AnonymousCredentials):  # type: ignore[misc]
+    """Nobody's, until they end."""
+
+    ended = False
+
+    def before_request(self, *_: Any) -> None:
+        if self.ended:
+            raise RefreshError("invalid_grant")
+
+
+def client_of(url: str, credentials: Credentials | None = None) -> Any:
     return KeyManagementServiceClient(
-        transport="rest", client_options={"api_endpoint": url}, credentials=AnonymousCredentials()
+        transport="rest",
+        client_options={"api_endpoint": url},
+        credentials=credentials or Credentials(),
     )
 
 
@@ -153,6 +166,21 @@ def test_without_credentials_it_says_where_they_are_looked_for(
     sealing.forget()
     with pytest.raises(airfreight.DeniedError, match="not in an Airflow connection"):
         ask()
+
+
+def test_credentials_that_are_replaced_are_read_by_a_process_that_goes_on(
+    service: CloudKms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = [Credentials() for _ in range(3)]
+    left = iter(made)
+    monkeypatch.setattr(sealing, "_google_client", lambda: client_of(service.url, next(left)))
+    wrapped = ask()
+    made[0].ended = True
+    assert ask(wrapped, wraps=False) == DATA_KEY
+    made[1].ended = made[2].ended = True
+    with pytest.raises(airfreight.DeniedError, match="invalid_grant"):
+        ask(wrapped, wraps=False)
+    assert service.asked == [("encrypt", KEY), ("decrypt", KEY)]
 
 
 @pytest.mark.parametrize(
