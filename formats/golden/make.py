@@ -429,6 +429,16 @@ def documents() -> dict[str, tuple[str, str]]:
                 '{"~pandas.Period":[672,"M"]},{"~pandas.Interval":[0,1.5,"right"]}]'
             ),
         ),
+        "periods_of_offsets": (
+            (
+                "[pd.Period('2026-01-01', pd.offsets.MonthEnd(normalize=True)), "
+                "pd.Period('2026-01-01', pd.offsets.QuarterEnd(2, True, startingMonth=2))]"
+            ),
+            (
+                '[{"~pandas.Period.offset":[672,"MonthEnd",1,true,{}]},'
+                '{"~pandas.Period.offset":[227,"QuarterEnd",2,true,{"startingMonth":2}]}]'
+            ),
+        ),
         "numpy_scalars": (
             "[np.float64(0.5), np.int8(-1), np.datetime64(5, 'ns'), np.bool_(True)]",
             (

@@ -164,24 +164,26 @@ def _period(value: Any) -> Tag:
         kept = False
     if not kept:
         raise Unsupported(type(value), f"its frequency {freq!r} is not kept exactly")
-    return "~pandas.Period", [int(value.ordinal), packed], RAW
+    made = [packed[name] for name in ("offset", "n", "normalize", "kwds")]
+    return "~pandas.Period.offset", [int(value.ordinal), *made], RAW
 
 
 def _unperiod(content: Any) -> Any:
     with loading:
         import pandas as pd
 
-    ordinal, frequency = typed(content, list)
-    typed(ordinal, int)
-    if type(frequency) is dict:
-        with loading:
-            from airfreight.values import _freqs
-
-        parts = [frequency[name] for name in ("offset", "n", "normalize", "kwds")]
-        freq = _freqs.offset(*parts)
-        return pd.Period(ordinal=ordinal, freq=freq)
-    typed(frequency, str)
+    ordinal, frequency = items(content, int, str)
     return of_period(lambda name: pd.Period(ordinal=ordinal, freq=name), frequency)
+
+
+def _unperiod_of_offset(content: Any) -> Any:
+    with loading:
+        import pandas as pd
+
+        from airfreight.values import _freqs
+
+    ordinal, *made = items(content, int, str, int, bool, dict)
+    return pd.Period(ordinal=ordinal, freq=_freqs.offset(*made))
 
 
 def _uninterval(content: Any) -> Any:
@@ -209,6 +211,7 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
     "~pandas.NA": _missing("NA"),
     "~pandas.NaT": _missing("NaT"),
     "~pandas.Period": _unperiod,
+    "~pandas.Period.offset": _unperiod_of_offset,
     "~pandas.Timedelta": _untimedelta,
     "~pandas.Timestamp": _untimestamp,
 }
