@@ -15,6 +15,7 @@ namespace airfreight {
 uint32_t ExtendCrc32c(uint32_t crc, ByteView bytes);
 
 inline uint32_t Crc32c(ByteView bytes) { return ExtendCrc32c(0, bytes); }
+/// Of all segments of a body, in their order.
 inline uint32_t Crc32c(const Body& body) {
   uint32_t crc = 0;
   for (const ByteView bytes : body.segments()) crc = ExtendCrc32c(crc, bytes);

@@ -30,6 +30,7 @@ class BreakerGate {
   /// What the breaker learns of a request's error; null: there was none.
   void Tell(const Error* error, const Context& context) const;
 
+  /// What `request` returns, if it may be made; the breaker is told what became of it.
   template <typename Request>
   std::invoke_result_t<const Request&> Run(std::string_view key, const Context& context,
                                            const Request& request) const {
