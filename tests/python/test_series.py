@@ -67,6 +67,12 @@ def test_periods_keep_what_the_name_of_their_frequency_does_not_tell(box: Box, f
         assert same_freq(one.freq, freq)
 
 
+def test_frequencies_of_one_name_are_kept_apart(box: Box) -> None:
+    freqs = [pd.offsets.MonthEnd(normalize=normalized) for normalized in (False, True, False)]
+    back = box.through([pd.Period("2026-01", freq=freq) for freq in freqs])
+    assert [one.freq.normalize for one in back] == [False, True, False]
+
+
 def test_a_frequency_that_pandas_here_does_not_have_is_unsupported(
     box: Box, monkeypatch: pytest.MonkeyPatch
 ) -> None:

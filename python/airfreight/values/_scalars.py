@@ -5,6 +5,7 @@ The libraries are there already when there is one of their scalars.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from airfreight._imports import loading
@@ -143,16 +144,16 @@ def _unit(text: Any) -> Any:
 
 
 def _period(value: Any) -> Tag:
+    # (A week that ends on no day in particular has no name.)
+    name, freq = value.freqstr, value.freq
+    if type(name) is str and _is_told(name, freq):
+        return "~pandas.Period", [int(value.ordinal), name], RAW
     with loading:
         import pandas as pd
 
         from airfreight.values import _freqs
         from airfreight.values._objects import Refused
 
-    # (A week that ends on no day in particular has no name.)
-    name, freq = value.freqstr, value.freq
-    if type(name) is str and _freqs.same_freq(of_period(pd.PeriodDtype, name).freq, freq):
-        return "~pandas.Period", [int(value.ordinal), name], RAW
     packed: Any = None
     try:
         packed = _freqs.pack_freq(freq, None)
@@ -166,6 +167,20 @@ def _period(value: Any) -> Tag:
         raise Unsupported(type(value), f"its frequency {freq!r} is not kept exactly")
     made = [packed[name] for name in ("offset", "n", "normalize", "kwds")]
     return "~pandas.Period.offset", [int(value.ordinal), *made], RAW
+
+
+@lru_cache(maxsize=64, typed=True)
+def _is_told(name: str, freq: Any) -> bool:
+    """Whether the name of a period's frequency tells it in full.
+
+    (Pandas takes as long to read a name as dozens of periods take, and those of a list share one.)
+    """
+    with loading:
+        import pandas as pd
+
+        from airfreight.values import _freqs
+
+    return _freqs.same_freq(of_period(pd.PeriodDtype, name).freq, freq)
 
 
 def _unperiod(content: Any) -> Any:
