@@ -206,6 +206,7 @@ def test_what_a_stolen_key_has_signed_is_told_and_not_signed_anew(
     shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     third = "k3:" + KEY.partition(":")[2][::-1].lstrip("=") + "="
+    planted = shop.push(LARGE, task="k0")
     addresses = {}
     for keys in (KEY, OTHER):
         shop.set(SIGNING_KEYS=keys)
@@ -220,6 +221,7 @@ def test_what_a_stolen_key_has_signed_is_told_and_not_signed_anew(
     assert "1 signatures made" in told
     assert shop.stored(addresses[KEY])["sig"].startswith("k1:")
     assert shop.stored(addresses[OTHER])["sig"].startswith("k3:")
+    assert "sig" not in shop.stored(planted)
     # Nor is what a key has signed that was taken out.
     shop.set(SIGNING_KEYS=third)
     assert shop.command("--count") == 0

@@ -122,7 +122,7 @@ def sign(
         database: Airflow's.
         write: whether rows are changed; False: a dry run, which reads the objects too.
         look: False: only count.
-        renew: sign anew with the first key what is signed with another one.
+        renew: sign anew with the first key what is signed with another one, and nothing else.
         distrust: ids of keys whose signatures are worth nothing: what they have signed is told, and
             not signed anew. (A thief of one has made good what he likes.)
         other_dags: sign references inside of values although they are of another DAG than the row.
@@ -216,7 +216,7 @@ def _note(
     signature = one.fields.get("sig")
     if signature is None:
         report.unsigned += 1
-        return True
+        return not renew  # After a theft nobody knows who has put an unsigned one there.
     key = str(signature).partition(":")[0]
     report.keys[key] += 1
     if key == first:

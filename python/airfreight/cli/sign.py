@@ -31,7 +31,9 @@ def add(verbs: Any) -> None:
         "--count", action="store_true", help="only count what is signed and what is not; no store"
     )
     verb.add_argument(
-        "--renew", action="store_true", help="sign anew what is signed with a key behind the first"
+        "--renew",
+        action="store_true",
+        help="sign anew what a key behind the first has signed, only",
     )
     verb.add_argument(
         "--distrust",
