@@ -19,37 +19,13 @@ if (($# != 1)); then
   echo "usage: $0 PREFIX" >&2
   exit 2
 fi
-here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-mkdir -p "$1"
-prefix=$(cd "$1" && pwd)
-stamp=$prefix/share/airfreight/libcurl.stamp
-
-recipe=$(sha256sum "${BASH_SOURCE[0]}" 2>/dev/null || shasum -a 256 "${BASH_SOURCE[0]}")
-recipe=${recipe%% *}
-# A security update of Debian's makes what was built before stale; apt knows of it without asking the network.
-offered=
-if [[ -z ${AIRFREIGHT_SOURCES:-} ]]; then
-  offered=$(apt-cache show --no-all-versions libcurl4-openssl-dev 2>/dev/null | sed -n 's/^Version: //p') || true
-fi
-if [[ -f $stamp && $(head -n 1 "$stamp") == "$recipe" && ($(tail -n 1 "$stamp") == "$offered" || -z $offered) ]]; then
-  echo "libcurl $(tail -n 1 "$stamp") is in place"
-  exit 0
-fi
-
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-sources=${AIRFREIGHT_SOURCES:-}
-if [[ -z $sources ]]; then
-  sources=$scratch/sources
-  "$here/fetch_sources.sh" "$sources" curl >"$scratch/log" 2>&1 || { cat "$scratch/log" >&2 && exit 1; }
-fi
-source=$sources/curl
-version=$(cat "$source/.debian-version")
+# shellcheck source=packaging/from_source.sh
+source "$(dirname "${BASH_SOURCE[0]}")/from_source.sh"
+prepare libcurl curl libcurl4-openssl-dev "$1"
 
 options=(
   # Not the tool, not the manual, not the tests.
   -DBUILD_CURL_EXE=OFF -DENABLE_MANUAL=OFF -DBUILD_TESTING=OFF
-  -DBUILD_SHARED_LIBS=OFF -DCMAKE_POSITION_INDEPENDENT_CODE=ON
   # Name resolution must not block a cancelled transfer, and c-ares ignores what nsswitch.conf says.
   -DENABLE_ARES=OFF -DENABLE_THREADED_RESOLVER=ON
   -DENABLE_IPV6=ON -DHTTP_ONLY=ON
@@ -67,23 +43,9 @@ options=(
 
 # Sections let the linker drop what nobody calls; the prefix map keeps the builder's folders out of the wheel.
 flags="-O2 -ffunction-sections -fdata-sections -ffile-prefix-map=$source=curl -ffile-prefix-map=$scratch=build"
-build() {
-  cmake -S "$source" -B "$scratch/build" -Wno-dev \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_C_FLAGS_RELEASE="$flags" \
-    -DCMAKE_INSTALL_PREFIX="$prefix" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_PREFIX_PATH="$prefix${CMAKE_PREFIX_PATH:+;${CMAKE_PREFIX_PATH//:/;}}" \
-    "${options[@]}" &&
-    cmake --build "$scratch/build" --parallel "${AIRFREIGHT_JOBS:-2}" &&
-    cmake --install "$scratch/build"
-}
-# Some 500 lines that are of interest only when it fails. (`build` runs in a condition, where -e has no effect.)
-if ! build >"$scratch/log" 2>&1; then
-  tail -n 50 "$scratch/log" >&2
-  echo "$0: libcurl $version did not build" >&2
-  exit 1
-fi
+build_and_install -DCMAKE_C_FLAGS_RELEASE="$flags" \
+  -DCMAKE_PREFIX_PATH="$prefix${CMAKE_PREFIX_PATH:+;${CMAKE_PREFIX_PATH//:/;}}" "${options[@]}"
 
-mkdir -p "$prefix/share/licenses/curl" "$(dirname "$stamp")"
+mkdir -p "$prefix/share/licenses/curl"
 cp "$source/COPYING" "$prefix/share/licenses/curl/COPYING"
-printf '%s\n%s\n' "$recipe" "$version" >"$stamp"
-echo "libcurl $version is in place"
+complete
