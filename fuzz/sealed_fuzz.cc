@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "check.h"
+#include "freight/seal_value.h"
 #include "input.h"
 #include "seal/envelope.h"
 #include "seal/frames.h"
@@ -62,6 +63,20 @@ void OpenFrames(std::string_view input) {
   AIRFREIGHT_FUZZ_CHECK(plain == input);
 }
 
+// As the body of a row, which anybody may have written.
+void OpenWhole(std::string_view input) {
+  static const auto keys =
+      airfreight::SealingKeys::Parse("s1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").value();
+  airfreight::DataKeys data_keys(keys);
+  const auto made_up = airfreight::OpenValue(AsBytes(input), {"c", "w"}, data_keys);
+  AIRFREIGHT_FUZZ_CHECK(!made_up && airfreight::IsOneLine(made_up.error().message));
+  const auto sealed = airfreight::SealValue(airfreight::Body(input), {"c", "w"}, data_keys);
+  AIRFREIGHT_FUZZ_CHECK(sealed.has_value());
+  const auto opened = airfreight::OpenValue(sealed->view(), {"c", "w"}, data_keys);
+  AIRFREIGHT_FUZZ_CHECK(opened && airfreight::AsText(opened->view()) == input);
+  AIRFREIGHT_FUZZ_CHECK(!airfreight::OpenValue(sealed->view(), {"c", "v"}, data_keys));
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -71,5 +86,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   ReadEnvelope(input);
   OpenFrames(input);
+  OpenWhole(input);
   return 0;
 }

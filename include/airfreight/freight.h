@@ -111,9 +111,11 @@ class ValueWriter {
   /// a reader can check any range without the whole.
   virtual std::vector<uint32_t> SealBlocks() = 0;
   virtual Result<Reference> Finish(const ValueInfo& info, const Context& context) = 0;
-  /// After a Finish that has failed: all bytes of the value, where no part of it was sent. Else,
+  /// After a Finish that has failed: all bytes of the object, where no part of it was sent. Else,
   /// and of a value that is empty, nothing. Lives as long as the writer.
   virtual Body Unsent() const { return {}; }
+  /// The write id, which the reference is to have, and sealed frames are bound to.
+  virtual std::string write() const = 0;
   /// Gives the value up: parts that were sent are removed.
   virtual Status Abandon(const Context& context) = 0;
 };
@@ -153,6 +155,12 @@ class ValueReader {
   /// are fetched whole. Invalid before either was set, and for a range that they do not cover.
   virtual Result<std::vector<Buffer>> Read(const std::vector<Range>& ranges,
                                            const Context& context) = 0;
+};
+
+/// A value's bytes as a sealed object, and the write id that its frames are bound to.
+struct SealedValue {
+  std::string write;
+  Buffer bytes;
 };
 
 /// What became of a sealed object whose data key was to be wrapped by the newest key.
@@ -248,6 +256,17 @@ class Freight {
   /// Unsupported where the store has no conditional writes.
   Result<Rewrap> RewrapKey(const Reference& reference, const std::optional<Decision>& decision,
                            bool dry, const Context& context);
+
+  /// \brief Seals a value that goes to no store, as the object that its push would have written.
+  /// No request, but to a service that keeps keys. Invalid without a key to seal with; else as
+  /// what wraps the data key.
+  Result<SealedValue> SealValue(const Coordinate& coordinate, const Body& body);
+  /// \brief Opens what SealValue has made for a coordinate, or a ValueWriter that was not
+  /// finished. No request, as SealValue.
+  ///
+  /// Corrupt where `bytes` are no sealed object; Denied where its key is not among those here;
+  /// Forged where it is not what was sealed for this coordinate under this write id.
+  Result<Buffer> OpenValue(const Coordinate& coordinate, const std::string& write, ByteView bytes);
 
   /// \brief Takes a reference that somebody else made, such as a container which has written the
   /// object itself, for the row of `coordinate`. No request: a pull verifies the object.

@@ -168,7 +168,9 @@ NB_MODULE(_core, module) {
            "Returns the reference as JSON text once the store has confirmed the object. `told` as "
            "for `Freight.put`.")
       .def("unsent", &PyWriter::Unsent, nb::sig("def unsent(self) -> bytes | None"),
-           "All bytes of a value that `finish` has failed to send, where no part of it was sent.")
+           "All bytes of an object that `finish` has failed to send, where no part of it was sent.")
+      .def_prop_ro("write_id", &PyWriter::write,
+                   "What the reference is to have, and sealed frames are bound to.")
       .def("abandon", &PyWriter::Abandon, nb::kw_only(), "hurry"_a = false,
            "Gives the value up and removes what was sent; in a hurry within half a second.");
 
@@ -286,6 +288,19 @@ NB_MODULE(_core, module) {
            "Has the data key of a sealed object wrapped by the first of the sealing keys; what "
            "became of it: not sealed, current, old (`dry`: nothing is written), rewrapped, gone, "
            "replaced or foreign.")
+      .def(
+          "seal_value",
+          [](PyFreight& self, const Coordinate& coordinate,
+             const std::variant<const PySink*, Segments>& body) {
+            return self.SealValue(coordinate, BodyOf(body));
+          },
+          "coordinate"_a, "body"_a,
+          "The sealed object that a push would write, of what a Sink gathered or the bytes of a "
+          "list of segments, for a row; before it the write id that it is bound to.")
+      .def("open_value", &PyFreight::OpenValue, "coordinate"_a, "write_id"_a, "data"_a,
+           nb::sig("def open_value(self, coordinate: Coordinate, write_id: str, data: Buffer) -> "
+                   "memoryview"),
+           "The value in a sealed object that `seal_value` has made for a coordinate.")
       .def(
           "adopt", &PyFreight::Adopt, "reference"_a, "coordinate"_a, nb::kw_only(),
           "external"_a = false,

@@ -199,6 +199,20 @@ class PyFreight {
     });
   }
 
+  std::pair<std::string, nb::bytes> SealValue(const Coordinate& coordinate, const Body& body) {
+    Freight& freight = Get();
+    const SealedValue sealed =
+        WithoutGil([&](const Context&) { return freight.SealValue(coordinate, body); });
+    return {sealed.write, nb::bytes(sealed.bytes.data(), sealed.bytes.size())};
+  }
+
+  nb::object OpenValue(const Coordinate& coordinate, const std::string& write,
+                       const BytesLike& data) {
+    Freight& freight = Get();
+    return Memory(WithoutGil(
+        [&](const Context&) { return freight.OpenValue(coordinate, write, View(data)); }));
+  }
+
   std::string RewrapKey(const std::string& json, std::optional<DecisionFields> decision, bool dry) {
     Freight& freight = Get();
     const std::optional<Decision> decided = MakeDecision(std::move(decision));

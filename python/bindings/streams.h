@@ -119,7 +119,9 @@ class PyWriter {
     });
   }
 
-  // All bytes of a value that could not be finished, if none of them was sent in parts.
+  std::string write() const { return writer_->write(); }
+
+  // All bytes of an object that could not be finished, if none of them was sent in parts.
   nb::object Unsent() const {
     const Body body = writer_->Unsent();
     if (body.size() == 0) return nb::none();

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/random.h"
 #include "base/time.h"
 #include "freight/freight_write.h"
 #include "freight/ledger.h"
@@ -16,6 +17,7 @@
 #include "freight/push.h"
 #include "freight/retention.h"
 #include "freight/rewrap.h"
+#include "freight/seal_value.h"
 #include "freight/value_reader.h"
 #include "freight/value_writer.h"
 #include "store/checks.h"
@@ -202,6 +204,23 @@ Result<Rewrap> Freight::RewrapKey(const Reference& reference,
   return About(
       reference.coordinate, *place,
       RewrapObject(*place, reference, decision.value_or(defaults_), dry, *state_, context));
+}
+
+Result<SealedValue> Freight::SealValue(const Coordinate& coordinate, const Body& body) {
+  const auto seal = [&]() -> Result<SealedValue> {
+    AIRFREIGHT_RETURN_IF_ERROR(coordinate.Validate());
+    AIRFREIGHT_ASSIGN_OR_RETURN(std::string write, RandomHex128());
+    AIRFREIGHT_ASSIGN_OR_RETURN(
+        Buffer bytes, airfreight::SealValue(body, {coordinate.Hash(), write}, state_->data_keys));
+    return SealedValue{std::move(write), std::move(bytes)};
+  };
+  return About(coordinate, {}, seal());
+}
+
+Result<Buffer> Freight::OpenValue(const Coordinate& coordinate, const std::string& write,
+                                  ByteView bytes) {
+  return About(coordinate, {},
+               airfreight::OpenValue(bytes, {coordinate.Hash(), write}, state_->data_keys));
 }
 
 Status Freight::Adopt(const Reference& reference, const Coordinate& coordinate,

@@ -239,6 +239,74 @@ TEST_F(SealingTest, WithoutTheKeyNothingIsPushedAndNothingIsRead) {
   EXPECT_TRUE(IsError(Make(same)->Get(*put, {}), ErrorCode::kCorrupt));
 }
 
+// What a row keeps while the store is away (`formats/outage.md`).
+TEST_F(SealingTest, AValueOfARowIsTheObjectThatAPushWritesAndAsksNoStore) {
+  const Coordinate coordinate = Item("").coordinate;
+  for (const size_t size : {size_t{0}, size_t{10}, size_t{65536}, size_t{200'000}}) {
+    const std::string text = Pattern(size);
+    Body body;
+    body.Append(AsBytes(text).first(size / 3));
+    body.Append(AsBytes(text).subspan(size / 3));
+    const auto sealed = Make(kKeys)->SealValue(coordinate, body);
+    ASSERT_TRUE(IsOk(sealed));
+    EXPECT_EQ(sealed->bytes.size(), SealedSize(size));
+    EXPECT_TRUE(size < 64 ||
+                AsText(sealed->bytes.view()).find(text.substr(0, 64)) == std::string_view::npos);
+    const auto reader = Make(std::string(kOtherKeys) + " " + kKeys);
+    const auto opened = reader->OpenValue(coordinate, sealed->write, sealed->bytes.view());
+    ASSERT_TRUE(IsOk(opened));
+    EXPECT_TRUE(AsText(opened->view()) == text);
+    // As an object it is one that a reference may lead to.
+    auto put = Make(kKeys)->Put(Item(text), {});
+    ASSERT_TRUE(IsOk(put));
+    const std::string stored = Stored(*put);
+    const auto same = reader->OpenValue(coordinate, put->write, AsBytes(stored));
+    ASSERT_TRUE(IsOk(same));
+    EXPECT_TRUE(AsText(same->view()) == text);
+    EXPECT_TRUE(IsOk(reader->Purge(*put, {})));
+  }
+  const auto alone = Make(kKeys);
+  store_->Take();
+  const auto sealed = alone->SealValue(coordinate, Body("one"));
+  ASSERT_TRUE(IsOk(alone->OpenValue(coordinate, sealed->write, sealed->bytes.view())));
+  EXPECT_THAT(store_->Take(), testing::IsEmpty());
+}
+
+TEST_F(SealingTest, AValueOfARowOpensInItsPlaceOnly) {
+  const auto freight = Make(kKeys);
+  const Coordinate coordinate = Item("").coordinate;
+  const auto sealed = freight->SealValue(coordinate, Body(Pattern(70'000)));
+  ASSERT_TRUE(IsOk(sealed));
+  const std::string bytes(AsText(sealed->bytes.view()));
+  const auto code = [&](const Coordinate& where, const std::string& write, std::string_view data,
+                        Freight& opening) {
+    const auto opened = opening.OpenValue(where, write, AsBytes(data));
+    return opened ? "ok" : std::string(ErrorCodeName(opened.error().code));
+  };
+  EXPECT_EQ(code(coordinate, sealed->write, bytes, *freight), "ok");
+  EXPECT_EQ(code(Item("", "payroll").coordinate, sealed->write, bytes, *freight), "Forged");
+  EXPECT_EQ(code(coordinate, RandomHex128().value(), bytes, *freight), "Forged");
+  EXPECT_EQ(code(coordinate, "", bytes, *freight), "Forged");
+  EXPECT_EQ(code(coordinate, sealed->write, bytes, *Make("")), "Denied");
+  EXPECT_EQ(code(coordinate, sealed->write, bytes, *Make(kOtherKeys)), "Denied");
+  for (const size_t at : {size_t{0}, size_t{65'540}, bytes.size() - kEnvelopeBytes + 20}) {
+    std::string flipped = bytes;
+    flipped[at] = static_cast<char>(flipped[at] ^ 4);
+    EXPECT_EQ(code(coordinate, sealed->write, flipped, *freight), "Forged") << at;
+  }
+  std::string other_key = bytes;
+  other_key[bytes.size() - kEnvelopeBytes + 60] ^= 4;  // Of the wrapped data key.
+  EXPECT_EQ(code(coordinate, sealed->write, other_key, *freight), "Corrupt");
+  for (const size_t left : {size_t{0}, size_t{10}, kEnvelopeBytes + 15, bytes.size() - 1}) {
+    EXPECT_EQ(code(coordinate, sealed->write, bytes.substr(0, left), *freight), "Corrupt") << left;
+  }
+  // A frame less, with the right envelope.
+  EXPECT_EQ(code(coordinate, sealed->write,
+                 bytes.substr(0, 20) + bytes.substr(bytes.size() - kEnvelopeBytes), *freight),
+            "Forged");
+  EXPECT_TRUE(IsError(Make("")->SealValue(coordinate, Body("one")), ErrorCode::kInvalid));
+}
+
 TEST_F(SealingTest, ThatItIsSealedIsInsideTheSignature) {
   const auto freight = Make(kKeys, kSigningKeys);
   const auto put = freight->Put(Item("one"), {});

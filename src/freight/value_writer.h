@@ -30,6 +30,7 @@ class StreamingWriter final : public ValueWriter {
   std::vector<uint32_t> SealBlocks() override;
   Result<Reference> Finish(const ValueInfo& info, const Context& context) override;
   Body Unsent() const override;
+  std::string write() const override { return push_->Binding().write; }
   Status Abandon(const Context& context) override;
 
  private:
