@@ -267,6 +267,10 @@ class Freight {
   /// Corrupt where `bytes` are no sealed object; Denied where its key is not among those here;
   /// Forged where it is not what was sealed for this coordinate under this write id.
   Result<Buffer> OpenValue(const Coordinate& coordinate, const std::string& write, ByteView bytes);
+  /// What RewrapKey does, for what SealValue has made: the bytes that the last kEnvelopeBytes of
+  /// them have to be; nothing where the newest key wraps its data key already. Corrupt and Denied
+  /// as OpenValue; the frames are not looked at.
+  Result<std::optional<std::string>> RewrapValue(ByteView bytes);
 
   /// \brief Takes a reference that somebody else made, such as a container which has written the
   /// object itself, for the row of `coordinate`. No request: a pull verifies the object.

@@ -49,7 +49,7 @@ async def aget_one(asked: Mapping[str, Any]) -> Any:
     row = await _Rows.aget_one(**asked)
     if row is None:
         return None
-    if exchange.needs_store(row.value):
+    if exchange.needs_core(row.value):
         await runtime.prepare()
     return await _threads.run(exchange.unpack, row.value, row, _question(asked))
 
@@ -60,7 +60,7 @@ async def aget_all(asked: Mapping[str, Any]) -> Any:
     if rows is None:
         return None
     stored = _values(rows)
-    if any(map(exchange.needs_store, stored)):
+    if any(map(exchange.needs_core, stored)):
         await runtime.prepare()
     return await _threads.run(exchange.unpack_many, stored, _question(asked))
 

@@ -301,6 +301,9 @@ NB_MODULE(_core, module) {
            nb::sig("def open_value(self, coordinate: Coordinate, write_id: str, data: Buffer) -> "
                    "memoryview"),
            "The value in a sealed object that `seal_value` has made for a coordinate.")
+      .def("rewrap_value", &PyFreight::RewrapValue, "data"_a,
+           "The end that a sealed object of `seal_value` is to have, with its data key wrapped by "
+           "the first of the sealing keys; None where it is.")
       .def(
           "adopt", &PyFreight::Adopt, "reference"_a, "coordinate"_a, nb::kw_only(),
           "external"_a = false,

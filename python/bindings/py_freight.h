@@ -213,6 +213,14 @@ class PyFreight {
         [&](const Context&) { return freight.OpenValue(coordinate, write, View(data)); }));
   }
 
+  std::optional<nb::bytes> RewrapValue(const BytesLike& data) {
+    Freight& freight = Get();
+    const auto envelope =
+        WithoutGil([&](const Context&) { return freight.RewrapValue(View(data)); });
+    if (!envelope) return std::nullopt;
+    return nb::bytes(envelope->data(), envelope->size());
+  }
+
   std::string RewrapKey(const std::string& json, std::optional<DecisionFields> decision, bool dry) {
     Freight& freight = Get();
     const std::optional<Decision> decided = MakeDecision(std::move(decision));

@@ -223,6 +223,15 @@ Result<Buffer> Freight::OpenValue(const Coordinate& coordinate, const std::strin
                airfreight::OpenValue(bytes, {coordinate.Hash(), write}, state_->data_keys));
 }
 
+Result<std::optional<std::string>> Freight::RewrapValue(ByteView bytes) {
+  if (!PlainSize(bytes.size())) return Fail(NotOfASealedLength(bytes.size()));
+  AIRFREIGHT_ASSIGN_OR_RETURN(const Envelope envelope, Envelope::Parse(bytes.last(kEnvelopeBytes)));
+  const SealingKeys& keys = state_->seal->sealing;
+  if (!keys.empty() && envelope.key_id == keys.newest()) return std::nullopt;
+  AIRFREIGHT_ASSIGN_OR_RETURN(const Envelope rewrapped, state_->data_keys.Rewrap(envelope));
+  return rewrapped.Encode();
+}
+
 Status Freight::Adopt(const Reference& reference, const Coordinate& coordinate,
                       bool external) const {
   const Seal& seal = *state_->seal;

@@ -22,12 +22,16 @@ Result<Buffer> SealValue(const Body& body, const FrameBinding& binding, DataKeys
   return sealed;
 }
 
+Error NotOfASealedLength(uint64_t size) {
+  Error error;
+  error.code = ErrorCode::kCorrupt;
+  error.message = fmt::format("its {} bytes are a length that no sealed object has", size);
+  return error;
+}
+
 Result<Buffer> OpenValue(ByteView bytes, const FrameBinding& binding, DataKeys& keys) {
   const std::optional<uint64_t> size = PlainSize(bytes.size());
-  if (!size) {
-    return Fail(ErrorCode::kCorrupt,
-                fmt::format("its {} bytes are a length that no sealed object has", bytes.size()));
-  }
+  if (!size) return Fail(NotOfASealedLength(bytes.size()));
   AIRFREIGHT_ASSIGN_OR_RETURN(const Envelope envelope, Envelope::Parse(bytes.last(kEnvelopeBytes)));
   AIRFREIGHT_ASSIGN_OR_RETURN(const Secret key, keys.ForObject(envelope));
   AIRFREIGHT_ASSIGN_OR_RETURN(Buffer value, Buffer::Allocate(*size));

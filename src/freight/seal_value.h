@@ -4,6 +4,8 @@
 /// \brief Sealed objects that lie in no store: made, and opened, whole and in memory.
 /// Specification: `formats/sealed.md`, `formats/outage.md`.
 
+#include <cstdint>
+
 #include "airfreight/bytes.h"
 #include "airfreight/result.h"
 #include "seal/frames.h"
@@ -20,5 +22,8 @@ Result<Buffer> SealValue(const Body& body, const FrameBinding& binding, DataKeys
 /// Corrupt where `bytes` are no sealed object; Forged where a frame of it does not open under
 /// `binding`; else as DataKeys::ForObject and SealValue.
 Result<Buffer> OpenValue(ByteView bytes, const FrameBinding& binding, DataKeys& keys);
+
+/// Corrupt, for bytes that are no sealed object since none is so long.
+Error NotOfASealedLength(uint64_t size);
 
 }  // namespace airfreight

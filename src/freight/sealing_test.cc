@@ -307,6 +307,24 @@ TEST_F(SealingTest, AValueOfARowOpensInItsPlaceOnly) {
   EXPECT_TRUE(IsError(Make("")->SealValue(coordinate, Body("one")), ErrorCode::kInvalid));
 }
 
+TEST_F(SealingTest, AnotherKeyWrapsTheDataKeyOfAValueOfARow) {
+  const Coordinate coordinate = Item("").coordinate;
+  const auto sealed = Make(kKeys)->SealValue(coordinate, Body("one"));
+  ASSERT_TRUE(IsOk(sealed));
+  std::string bytes(AsText(sealed->bytes.view()));
+  const auto freight = Make(std::string(kOtherKeys) + " " + kKeys);
+  EXPECT_EQ(Make(kKeys)->RewrapValue(AsBytes(bytes)).value(), std::nullopt);
+  const auto end = freight->RewrapValue(AsBytes(bytes));
+  ASSERT_TRUE(IsOk(end));
+  ASSERT_EQ(end->value().size(), kEnvelopeBytes);
+  bytes.replace(bytes.size() - kEnvelopeBytes, kEnvelopeBytes, **end);
+  EXPECT_EQ(freight->RewrapValue(AsBytes(bytes)).value(), std::nullopt);
+  EXPECT_EQ(AsText(Make(kOtherKeys)->OpenValue(coordinate, sealed->write, AsBytes(bytes))->view()),
+            "one");
+  EXPECT_TRUE(IsError(Make("")->RewrapValue(AsBytes(bytes)), ErrorCode::kDenied));
+  EXPECT_TRUE(IsError(freight->RewrapValue(AsBytes("short")), ErrorCode::kCorrupt));
+}
+
 TEST_F(SealingTest, ThatItIsSealedIsInsideTheSignature) {
   const auto freight = Make(kKeys, kSigningKeys);
   const auto put = freight->Put(Item("one"), {});

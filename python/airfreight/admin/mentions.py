@@ -136,6 +136,8 @@ class Mentions:
         fields = exchange.ours(value)
         if fields is None or not outage.is_one(fields):
             return
+        if outage.is_sealed(fields) and not _may_hold(fields):
+            return  # (Who looks need not have the keys.)
         try:
             with _reading():
                 data = outage.data(fields)

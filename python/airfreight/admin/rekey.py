@@ -9,11 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airfreight import runtime, sealing
+from airfreight import exchange, runtime, sealing
 from airfreight.admin.mentions import Mentions
+from airfreight.admin.rows import encoded
 from airfreight.config import settings
 from airfreight.decision import decide
 from airfreight.errors import Error
+from airfreight.exchange import outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,7 +33,8 @@ class Report:
     """What was found and done.
 
     Attributes:
-        sealed: references to sealed objects that were looked at.
+        sealed: references to sealed objects that were looked at, and sealed values that an outage
+            left in their rows.
         became: how many of them are what: "current", "old" (a dry run would rewrap it),
             "rewrapped", "gone", "replaced" (by a later push), "foreign" (of another deployment).
         failed: how many could not be looked at or written, by the kind of error.
@@ -78,6 +81,7 @@ def rekey(
         mentions = Mentions({}, (), Path(folder))
         # (Those of archives too: `airfreight sweep` reads what they refer to.)
         for row in database.rows(dag=dag, after=after, marked=True):
+            _rewrap_kept(database, row, report, write=write)
             for fields in _sealed(mentions, row, report):
                 report.sealed += 1
                 try:
@@ -91,6 +95,24 @@ def rekey(
             report.after = row.id
             told(report)
     return report
+
+
+def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -> None:
+    """The same of a value that an outage left in its row (formats/outage.md): in the row."""
+    fields: dict[str, Any] | None = None
+    try:
+        fields = exchange.ours(row.value)
+        if fields is None or not outage.is_sealed(fields):
+            return
+        report.sealed += 1
+        made = outage.rewrapped(fields)
+        if made is None or not write:
+            report.became["current" if made is None else "old"] += 1
+            return
+        value = encoded(made, binary=database.rows_are_bytes)
+        report.became["rewrapped" if database.rewrite(row, value) else "replaced"] += 1
+    except Error as error:
+        _note(report, row, fields or {}, error)
 
 
 def _sealed(mentions: Mentions, row: Row, report: Report) -> Iterator[dict[str, Any]]:

@@ -14,13 +14,14 @@ from airfreight.admin.mentions import own
 from airfreight.config import settings
 from airfreight.decision import decide
 from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, is_of_machine
-from airfreight.exchange import outage
+from airfreight.exchange import outage, unsealed
+from airfreight.exchange.address import Address
 from airfreight.values._describe import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from airfreight._core import Coordinate, Freight
+    from airfreight._core import Freight
     from airfreight.admin.database import Database
     from airfreight.admin.rows import Row
 
@@ -117,13 +118,16 @@ def repatriate(
 def _move(
     database: Database, row: Row, fields: dict[str, Any], report: Report, *, write: bool
 ) -> None:
+    _check_place(row, fields)
+    # (A value that somebody has put there in the clear must not come out of this sealed.)
+    unsealed.refuse(fields, Address(row.dag, row.run, row.task, row.key))
     data = outage.data(fields)
     report.found_bytes += len(data)
     owner = fields.get("owner", "")
     if owner and owner != settings().deployment_id:
         report.foreign += 1
         return
-    coordinate = _coordinate(row, fields)
+    address = outage.address_of(fields)
     retention = _retention(fields)
     if retention is not None and retention <= 0:
         report.expired += 1
@@ -138,7 +142,7 @@ def _move(
         return
     item = _item(row, fields, data, retention)
     try:
-        reference = runtime.with_core(lambda core: core.put(coordinate, [data], **item))
+        reference = runtime.with_core(lambda core: core.put(address.coordinate(), [data], **item))
     except TypeError as error:  # (A field is of another type than the core takes.)
         raise _no_value_of_ours(error) from error
     value: Any = reference.encode() if database.rows_are_bytes else json.loads(reference)
@@ -186,28 +190,16 @@ def _where(row: Row) -> str:
     return f"{row.dag} / {row.run} / {row.task}{index} / {row.key}"
 
 
-def _coordinate(row: Row, fields: dict[str, Any]) -> Coordinate:
-    """Whose value it is; ForgedError where the row is another's."""
+def _check_place(row: Row, fields: dict[str, Any]) -> None:
+    """Raises ForgedError where the row holds the value of another one."""
     its = tuple(fields.get(name) for name in ("dag", "run", "task", "key"))
-    index, ti, writer = (fields.get(name) for name in ("map", "ti", "writer"))
+    index, ti = fields.get("map"), fields.get("ti")
     if its != (row.dag, row.run, row.task, row.key) or (
         (index is not None and index != row.map_index) or (ti is not None and ti != row.ti)
     ):
         raise ForgedError(
             f"the row of {_where(row)} holds the value of another XCom: it was copied there"
         )
-    if not isinstance(ti, (str, type(None))) or not isinstance(writer, (str, type(None))):
-        raise _no_value_of_ours(TypeError())
-    made: Coordinate = runtime.coordinate(
-        row.dag,
-        row.run,
-        row.task,
-        row.key,
-        map_index=row.map_index,
-        ti_id=ti,
-        write_id=writer,
-    )
-    return made
 
 
 def _retention(fields: dict[str, Any]) -> int | None:
@@ -223,7 +215,7 @@ def _retention(fields: dict[str, Any]) -> int | None:
 
 
 def _item(
-    row: Row, fields: dict[str, Any], data: bytearray, retention: int | None
+    row: Row, fields: dict[str, Any], data: bytearray | memoryview, retention: int | None
 ) -> dict[str, Any]:
     """What is pushed, under what is decided for such a value now."""
     policy = settings().policy
@@ -232,6 +224,8 @@ def _item(
     decided = decide(settings(), found)
     if retention is not None:
         decided = replace(decided, retention=retention)
+    if outage.is_sealed(fields):  # Whatever the policy says by now.
+        decided = replace(decided, seal=True)
     try:
         told = Told(
             rows=fields.get("rows"),

@@ -142,3 +142,16 @@ class Source(Protocol):
 
     def find_runs(self, runs: Iterable[tuple[str, str]]) -> dict[tuple[str, str], Run]:
         """Runs by dag and run id; those that are not there are left out."""
+
+
+def encoded(value: Any, *, binary: bool) -> Any:
+    """What a row holds of a JSON value: itself, or its bytes on Airflow 2.
+
+    A lone surrogate stays the escape that it was.
+    """
+    if not binary:
+        return value
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, separators=(",", ":")).encode()

@@ -288,10 +288,7 @@ def _finish(
         for one in made:
             assert one.made is not None
             one.put(one.made)
-        new = value
-        if database.rows_are_bytes:
-            new = _bytes(value)
-        if not database.rewrite(row, new):
+        if not database.rewrite(row, encoded(value, binary=database.rows_are_bytes)):
             report.changed += 1
             return
     report.made += len(made)
@@ -303,11 +300,3 @@ def _tell(report: Report, row: Row, error: Error) -> None:
     if len(report.problems) < _MOST_TOLD:
         where = f"{row.dag}/{row.run}/{row.task}[{row.map_index}] {row.key}"
         report.problems.append(Problem(row.id, where, error.code, error.message))
-
-
-def _bytes(value: Any) -> bytes:
-    """The row of Airflow 2. A lone surrogate stays the escape that it was."""
-    try:
-        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    except UnicodeEncodeError:
-        return json.dumps(value, separators=(",", ":")).encode()

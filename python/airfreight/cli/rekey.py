@@ -22,7 +22,8 @@ def add(verbs: Any) -> None:
         description="Has the data key of each sealed object that a row refers to wrapped by the "
         "first of seal_keys, so that older keys can be taken out. An object is read and written "
         "once, on the condition that it is still the same; what is in it, and all references to "
-        "it, stay as they are. Without --yes nothing is changed: it tells what there is. It may be "
+        "it, stay as they are. So it does with sealed values that an outage left in their rows. "
+        "Without --yes nothing is changed: it tells what there is. It may be "
         "stopped and begun again at any time. Run it where Airflow's database and the store can be "
         "reached, with all keys. Ends with status 1 where an object could not be looked at or "
         "written, or its key is not there.",
@@ -89,7 +90,7 @@ _WORDS = {
 def _print(report: Report) -> None:
     for where, problem in report.problems:
         print(f"failed: {where}: {problem}")
-    print(f"{report.sealed} references to sealed objects")
+    print(f"{report.sealed} references to sealed objects, and sealed values that stayed in rows")
     for what, words in _WORDS.items():
         if report.became[what]:
             print(f"{report.became[what]} {words}")

@@ -1,7 +1,8 @@
 """Values that stay in their row because the store was away. Specification: `formats/outage.md`.
 
-The row holds the very bytes that the object would have had, and all that is needed to write that
-object later (`airfreight repatriate`). Reading it needs no store.
+The row holds the very bytes that the object would have had, sealed where they would have been
+sealed there, and all that is needed to write that object later (`airfreight repatriate`). Reading it
+needs no store.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import json
 import time
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airfreight import parts, values
+from airfreight import parts, runtime, values
 from airfreight._imports import loading
 from airfreight.config import settings
-from airfreight.errors import CorruptError, ExpiredError, NewerFormatError
+from airfreight.errors import CorruptError, Error, ExpiredError, NewerFormatError
+from airfreight.exchange.address import Address
 from airfreight.reference import VERSION
 from airfreight.values._content import from_base64, to_base64
 from airfreight.values._describe import visible
@@ -24,17 +26,32 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from airfreight._core import Sink, Writer
+    from airfreight._core import Freight, Sink, Writer
     from airfreight.decision import Decision
-    from airfreight.errors import Error
-    from airfreight.exchange.address import Address
     from airfreight.task import Attempt
     from airfreight.values._describe import Told
 
 #: The member that tells such a row from a document, which is in its row because it is small.
 MARK = "outage"
+#: The `_airfreight` of a row whose body is sealed: who does not know `sealed` would take ciphertext
+#: for the value.
+_SEALED_VERSION = 2
+#: As formats/sealed.md has it.
+_SEALED = 1
 #: As references have times.
 TIME = "%Y-%m-%dT%H:%M:%SZ"
+
+
+class Body(NamedTuple):
+    """The bytes of an object that was not written.
+
+    Attributes:
+        data: as the store would have had them.
+        write: where they are sealed, the write id that their frames are bound to; else "".
+    """
+
+    data: bytes
+    write: str = ""
 
 
 def applies(error: BaseException, decision: Decision) -> bool:
@@ -49,15 +66,21 @@ def size_of(body: Sink | Writer | Sequence[Buffer]) -> int:
     return sum(memoryview(segment).nbytes for segment in body)
 
 
-def bytes_of(body: Any) -> bytes:
-    """The bytes of what a codec made."""
-    whole: bytes = body.getvalue() if hasattr(body, "getvalue") else b"".join(body)
-    return whole
+def body_of(body: Any, address: Address, decision: Decision) -> Body:
+    """The bytes of the object that was to be made of what a codec made."""
+    if decision.seal:
+
+        def seal(core: Freight) -> tuple[str, bytes]:
+            return core.seal_value(address.coordinate(), body)
+
+        write, data = runtime.with_core(seal)
+        return Body(data, write)
+    return Body(body.getvalue() if hasattr(body, "getvalue") else b"".join(body))
 
 
 def row(
     error: Error,
-    body: Callable[[], bytes | None],
+    body: Callable[[], Body | None],
     size: int,
     names: tuple[str, str, str],
     told: Told,
@@ -72,7 +95,7 @@ def row(
     Args:
         error: what the store's last sign was; it is raised, saying why, where the value can't stay.
         body: gives all of the object's bytes; None where they are not there any more.
-        size: how many they are.
+        size: how many the value's are.
         names: type, extension and content type of the object.
         told: what its reference would tell.
         attempt: who pushes.
@@ -83,19 +106,22 @@ def row(
     if why := _refusal(size, decision, pickled=pickled):
         error.message = f"{error.message}; {why}"
         raise error
-    data = body()
-    if data is None:
+    made = body()
+    if made is None:
         error.message = (
             f"{error.message}; a part of the value was sent already, so that it can't stay in its "
             f"row ({_policy(decision)})"
         )
+        raise error
+    if why := _refusal(len(made.data), decision, pickled=pickled):  # (Sealed it is longer.)
+        error.message = f"{error.message}; {why}"
         raise error
     kind, extension, content_type = names
     now = time.time()
     fields: dict[str, Any] = {
         "_xcom_backend": "inline",
         "_xcom_type": kind,
-        "_airfreight": VERSION,
+        "_airfreight": _SEALED_VERSION if made.write else VERSION,
         MARK: f"{error.store} was away ({error.code}): `airfreight repatriate` moves this there",
         "store": decision.store,
         "dag": address.dag,
@@ -114,7 +140,7 @@ def row(
         "started": attempt.started_micros or int(now * 1_000_000),
         "extension": extension,
         "content_type": content_type,
-        "size_bytes": len(data),
+        "size_bytes": len(made.data),
     }
     if told.rows is not None:
         fields["rows"] = told.rows
@@ -133,7 +159,10 @@ def row(
         fields["expires"] = time.strftime(TIME, time.gmtime(int(now) + decision.retention))
     if owner := settings().deployment_id:
         fields["owner"] = owner
-    fields["body"] = to_base64(data)
+    if made.write:
+        fields["write"] = made.write
+        fields["sealed"] = _SEALED
+    fields["body"] = to_base64(made.data)
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"))
 
 
@@ -149,11 +178,11 @@ def _refusal(size: int, decision: Decision, *, pickled: bool) -> str:
             f"{_policy(decision)} keeps values of up to {most} bytes ([airfreight] "
             f"inline_max_bytes) in their rows meanwhile, and this one takes {size}"
         )
-    if decision.encrypted:
-        asks = decision.label("encryption_key" if decision.encryption_key else "seal").rstrip(",")
+    if decision.encrypted and not decision.seal:
+        asks = decision.label("encryption_key").rstrip(",")
         return (
             f"{_policy(decision)} does not keep this value in its row, where nothing would encrypt "
-            f"it: {asks} asks for that"
+            f"it: {asks} asks for that. With `seal = true` beside it, it would stay there sealed"
         )
     if pickled:
         return (
@@ -168,20 +197,43 @@ def is_one(fields: dict[str, Any]) -> bool:
     return fields["_xcom_backend"] == "inline" and MARK in fields
 
 
-def data(fields: dict[str, Any]) -> bytearray:
-    """The bytes of the object that such a row stands for.
+def is_sealed(fields: dict[str, Any]) -> bool:
+    """Whether such a row says that its body is sealed: `data` then gives nothing that is not."""
+    return is_one(fields) and "sealed" in fields
+
+
+def address_of(fields: dict[str, Any]) -> Address:
+    """Whose value it is, as such a row has it.
+
+    Raises:
+        CorruptError: that is not as this release writes it.
+    """
+    texts = [fields.get(name) for name in ("dag", "run", "task", "key")]
+    index, ti, writer = (fields.get(name) for name in ("map", "ti", "writer"))
+    if not all(type(text) is str for text in texts) or (
+        [type(one) for one in (index, ti, writer) if one is not None]
+        != [int if index is not None else str]
+    ):
+        raise _no_value_of_ours()
+    return Address(*texts, map_index=index, ti_id=ti, write_id=writer)
+
+
+def stored(fields: dict[str, Any]) -> bytearray:
+    """The bytes of the object that such a row stands for, as the store would have them.
 
     Raises:
         CorruptError: it is not as this release writes one.
         NewerFormatError: a later release wrote it.
-        UnsupportedError: it is a pickle, or holds one, which no push leaves in a row. Neither a
-            pull nor a move to the store may make anything of it.
     """
-    version = fields["_airfreight"]
-    if type(version) is int and version > VERSION:
+    version, sealed = fields["_airfreight"], "sealed" in fields
+    known = _SEALED_VERSION if sealed else VERSION
+    newest = max(known, VERSION)
+    if (type(version) is int and version > newest) or (
+        type(fields.get("sealed")) is int and fields["sealed"] > _SEALED
+    ):
         raise NewerFormatError(
             f"the row was written in version {version} of Airfreight's format; this release reads "
-            f"up to {VERSION}."
+            f"up to {newest}."
         )
     kind, extension = fields.get("_xcom_type"), fields.get("extension")
     try:
@@ -189,12 +241,28 @@ def data(fields: dict[str, Any]) -> bytearray:
     except ValueError as error:
         raise CorruptError(f"the row's body is damaged: {error}") from error
     if (
-        version != VERSION
+        version != known
         or type(kind) is not str
         or len(body) != fields.get("size_bytes")
         or (values.extensions(kind) and extension not in values.extensions(kind))
     ):
-        raise CorruptError("the row has Airfreight's markers, but is no value that it writes")
+        raise _no_value_of_ours()
+    return body
+
+
+def data(fields: dict[str, Any]) -> bytearray | memoryview:
+    """The bytes of the object that such a row stands for, opened where they are sealed.
+
+    Raises:
+        CorruptError, NewerFormatError: as `stored`.
+        ForgedError, DeniedError: it is sealed, and does not open here or with the keys here.
+        UnsupportedError: it is a pickle, or holds one, which no push leaves in a row. Neither a
+            pull nor a move to the store may make anything of it.
+    """
+    body: bytearray | memoryview = stored(fields)
+    if "sealed" in fields:
+        body = _opened(fields, body)
+    kind: Any = fields.get("_xcom_type")
     with loading:
         from airfreight.values import _pickles, pickle_
 
@@ -206,6 +274,45 @@ def data(fields: dict[str, Any]) -> bytearray:
         with pickle_.refused():
             pickle_.require()
     return body
+
+
+def rewrapped(fields: dict[str, Any]) -> dict[str, Any] | None:
+    """A row whose body is sealed, its data key wrapped by the first of the keys; None where it is.
+
+    Raises:
+        CorruptError, NewerFormatError: as `stored`.
+        DeniedError: the key that wraps it is not among those here.
+    """
+    body = stored(fields)
+
+    def rewrap(core: Freight) -> bytes | None:
+        return core.rewrap_value(body)
+
+    end = runtime.with_core(rewrap)
+    if end is None:
+        return None
+    body[-len(end) :] = end
+    return {**fields, "body": to_base64(body)}
+
+
+def _opened(fields: dict[str, Any], body: bytearray | memoryview) -> memoryview:
+    """The value in a sealed body: no store is asked, but the keys are the core's."""
+    address, write = address_of(fields), fields.get("write")
+    if fields["sealed"] != _SEALED or type(write) is not str:
+        raise _no_value_of_ours()
+
+    def open_value(core: Freight) -> memoryview:
+        return core.open_value(address.coordinate(), write, body)
+
+    try:
+        return runtime.with_core(open_value)
+    except Error as error:
+        error.message = f"the row's body is a sealed value: {error.message}"
+        raise
+
+
+def _no_value_of_ours() -> CorruptError:
+    return CorruptError("the row has Airfreight's markers, but is no value that it writes")
 
 
 def value(fields: dict[str, Any], decode: Callable[[Any, memoryview], Any]) -> Any:

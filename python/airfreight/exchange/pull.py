@@ -110,10 +110,10 @@ def row_of(row: Any) -> Address:
     )
 
 
-def needs_store(stored: Any) -> bool:
-    """Whether the value of a row lies elsewhere."""
+def needs_core(stored: Any) -> bool:
+    """Whether the value of a row lies elsewhere, or is sealed."""
     fields = ours(stored)
-    return fields is not None and fields["_xcom_backend"] != "inline"
+    return fields is not None and (fields["_xcom_backend"] != "inline" or outage.is_sealed(fields))
 
 
 def ours(stored: Any) -> dict[str, Any] | None:

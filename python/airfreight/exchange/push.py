@@ -356,7 +356,7 @@ def _put_or_keep(
             raise
         return outage.row(
             error,
-            lambda: outage.bytes_of(payload.body),
+            lambda: outage.body_of(payload.body, address, _now()),
             outage.size_of(payload.body),
             names,
             _told(payload, value),
@@ -511,7 +511,7 @@ def _write(
         return sinks[-1].finish(_told(payload, value))
     except BaseException as error:
         stays = may_stay and bool(sinks) and outage.applies(error, _now())
-        unsent = sinks[-1].unsent() if stays else None
+        unsent = _unsent(sinks[-1]) if stays else None
         for sink in sinks:
             sink.abandon(hurry=not isinstance(error, Exception))
         # What can be read once can't be sent a second time, with other credentials.
@@ -534,6 +534,14 @@ def _write(
                     pickled=made.pickled,
                 )
         raise
+
+
+def _unsent(sink: Writer) -> outage.Body | None:
+    """The bytes of an object that could not be finished, if none of them is there."""
+    data = sink.unsent()
+    if data is None:
+        return None
+    return outage.Body(data, sink.write_id if _now().seal else "")
 
 
 def with_core(call: Callable[[Freight], _T], address: Address) -> _T:

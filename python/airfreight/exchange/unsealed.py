@@ -15,7 +15,7 @@ from airfreight._settings_table import BY_NAME
 from airfreight.config import settings
 from airfreight.decision import decide
 from airfreight.errors import ForgedError
-from airfreight.exchange import push
+from airfreight.exchange import outage, push
 
 if TYPE_CHECKING:
     from airfreight.config import Settings
@@ -56,6 +56,8 @@ def refuse(fields: dict[str, Any] | None, asked: Address | None) -> None:
     refers = fields is not None and fields["_xcom_backend"] != "inline"
     # (Whether what is said is so, the core finds out: what is not sealed does not open.)
     if refers and fields is not None and ("sealed" in fields or _is_vouched_for(fields, current)):
+        return
+    if fields is not None and outage.is_sealed(fields):
         return
     decided = _decided(fields if refers else None, fields, asked, current)
     if decided is None or not decided.seal:
