@@ -87,8 +87,12 @@ class Writer:
 
     def unsent(self) -> bytes | None:
         """
-        All bytes of a value that `finish` has failed to send, where no part of it was sent.
+        All bytes of an object that `finish` has failed to send, where no part of it was sent.
         """
+
+    @property
+    def write_id(self) -> str:
+        """What the reference is to have, and sealed frames are bound to."""
 
     def abandon(self, *, hurry: bool = False) -> None:
         """
@@ -173,6 +177,21 @@ class Freight:
     def rewrap_key(self, reference: str, decision: tuple[str, str, int, str, str, str, int, bool] | None = None, *, dry: bool) -> str:
         """
         Has the data key of a sealed object wrapped by the first of the sealing keys; what became of it: not sealed, current, old (`dry`: nothing is written), rewrapped, gone, replaced or foreign.
+        """
+
+    def seal_value(self, coordinate: Coordinate, body: Sink | Sequence[Buffer]) -> tuple[str, bytes]:
+        """
+        The sealed object that a push would write, of what a Sink gathered or the bytes of a list of segments, for a row; before it the write id that it is bound to.
+        """
+
+    def open_value(self, coordinate: Coordinate, write_id: str, data: Buffer) -> memoryview:
+        """
+        The value in a sealed object that `seal_value` has made for a coordinate.
+        """
+
+    def rewrap_value(self, data: Buffer) -> bytes | None:
+        """
+        The end that a sealed object of `seal_value` is to have, with its data key wrapped by the first of the sealing keys; None where it is.
         """
 
     def adopt(self, reference: str, coordinate: Coordinate, *, external: bool = False) -> str:

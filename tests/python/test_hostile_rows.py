@@ -10,7 +10,7 @@ import pytest
 
 import airfreight
 from airfreight import exchange
-from airfreight.admin import erase, mentions, repatriate, sign
+from airfreight.admin import erase, mentions, repatriate, rows, sign
 from airfreight.admin.mentions import Mentions
 from airfreight.admin.rows import Row
 from airfreight.errors import InvalidError
@@ -44,8 +44,8 @@ def test_one_that_is_too_deep_is_passed_over(raw: Any, tmp_path: Path) -> None:
 
 
 def test_what_no_text_can_hold_is_signed_all_the_same() -> None:
-    assert sign._bytes({"a": "\ud800"}) == b'{"a":"\\ud800"}'
-    assert sign._bytes({"a": "\u00e9"}) == b'{"a":"\xc3\xa9"}'
+    assert rows.encoded({"a": "\ud800"}, binary=True) == b'{"a":"\\ud800"}'
+    assert rows.encoded({"a": "\u00e9"}, binary=True) == b'{"a":"\xc3\xa9"}'
 
 
 @pytest.mark.parametrize("field", ["uri", "dag", "run", "store", "write", "owner", "summary"])

@@ -24,7 +24,10 @@ from airfreight import exchange, runtime
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GOLDEN = Path(__file__).parents[2] / "formats/golden/outage/v1"
+GOLDEN = Path(__file__).parents[2] / "formats/golden/outage"
+#: Of the golden files (formats/golden/make_sealed.py), and another.
+SEAL_KEY = "s1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+OTHER_KEY = f"s2:{base64.b64encode(b'2' * 32).decode()}"
 FRAME = pd.DataFrame({"id": [1, 2, 3], "name": ["a", None, "é"]})
 
 
@@ -225,7 +228,7 @@ def test_a_rule_decides(lost: Box) -> None:
 
 def test_what_a_rule_has_encrypted_does_not_stay(lost: Box) -> None:
     lost.set(policy='rules = [{name = "secret", encryption_key = "alias/xcom"}]')
-    with pytest.raises(airfreight.UnavailableError, match="encryption_key of rule 'secret'"):
+    with pytest.raises(airfreight.UnavailableError, match=r"encryption_key of rule 'secret'.*seal"):
         lost.push(FRAME)
 
 
@@ -383,8 +386,120 @@ def test_a_reference_that_a_task_asks_for_is_never_a_row(lost: Box) -> None:
         exchange.store(FRAME, *where())
 
 
-@pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.json")), ids=lambda path: path.stem)
+@pytest.fixture
+def sealing(lost: Box) -> Box:
+    """The same, and all that is pushed is to be sealed."""
+    lost.set(seal="True", seal_keys=SEAL_KEY)
+    return lost
+
+
+@pytest.mark.parametrize("kind", list(VALUES))
+def test_what_is_to_be_sealed_stays_sealed(sealing: Box, away: Server, kind: str) -> None:
+    value = VALUES[kind]
+    row = sealing.push(value)
+    fields = sealing.fields(row)
+    assert (fields["_xcom_backend"], fields["_airfreight"], fields["sealed"]) == ("inline", 2, 1)
+    body = base64.b64decode(fields["body"])
+    assert len(body) == fields["size_bytes"]
+    # The envelope of formats/sealed.md, and nothing of the value before it.
+    assert body[-1024:].startswith(b"AFSEALED")
+    assert body[:4] not in (b"PAR1", b"\x93NUM", b"PK\x03\x04")
+    assert b"yyyy" not in body
+    assert b"zzzz" not in body
+    asked = away.connections
+    sealing.set(store="s3://elsewhere/xcom", s3_endpoint_url="http://127.0.0.1:1")
+    same(sealing.pull(stored(row)), value)
+    assert away.connections == asked
+
+
+def test_sealed_by_a_rule_it_needs_no_key_of_the_store(lost: Box) -> None:
+    policy = 'rules = [{name = "pii", seal = true, encryption_key = "alias/xcom"}]'
+    lost.set(policy=policy, seal_keys=SEAL_KEY)
+    assert lost.fields(lost.push(FRAME))["sealed"] == 1
+    # A stream, whose bytes are sealed before the store is found to be away.
+    table = pa.table({"a": list(range(1000))})
+    row = stored(lost.push(table.to_reader()))
+    assert lost.fields(row)["sealed"] == 1
+    assert lost.pull(row).read_all().equals(table)
+
+
+def test_a_sealed_value_opens_in_its_row_only_and_with_its_key(sealing: Box) -> None:
+    mine = sealing.fields(sealing.push(FRAME))
+    other = sealing.fields(sealing.push(FRAME, task_id="payroll"))
+    assert mine["write"] != other["write"]
+    for change in (
+        {"body": other["body"]},
+        {"body": other["body"], "write": other["write"]},
+        {"task": "load"},
+        {"map": 0},
+        {"write": ""},
+        {"write": "0" * 32},
+    ):
+        with pytest.raises(airfreight.ForgedError, match="does not open as what was sealed"):
+            sealing.pull(as_row(mine | change))
+    flipped = bytearray(base64.b64decode(mine["body"]))
+    flipped[100] ^= 1
+    with pytest.raises(airfreight.ForgedError, match="or it is damaged"):
+        sealing.pull(as_row(mine | {"body": base64.b64encode(flipped).decode()}))
+    sealing.set(seal_keys=OTHER_KEY)
+    with pytest.raises(airfreight.DeniedError, match="sealed with the key"):
+        sealing.pull(as_row(mine))
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"body": "UEFSMQ==", "size_bytes": 4}, airfreight.CorruptError),
+        ({"write": None}, airfreight.CorruptError),
+        ({"write": 5}, airfreight.CorruptError),
+        ({"dag": None}, airfreight.CorruptError),
+        ({"map": "0"}, airfreight.CorruptError),
+        ({"ti": "x"}, airfreight.CorruptError),
+        ({"sealed": None}, airfreight.CorruptError),
+        ({"sealed": True}, airfreight.CorruptError),
+        ({"sealed": "1"}, airfreight.CorruptError),
+        ({"_airfreight": 1}, airfreight.CorruptError),
+        ({"sealed": 2}, airfreight.NewerFormatError),
+        ({"_airfreight": 3}, airfreight.NewerFormatError),
+    ],
+    ids=str,
+)
+def test_a_damaged_sealed_row_is_an_error(
+    sealing: Box, change: dict[str, Any], error: type[Exception]
+) -> None:
+    row = as_row(sealing.fields(sealing.push(b"x" * 100)) | change)
+    with pytest.raises(error):
+        sealing.pull(row)
+
+
+def test_the_mark_of_sealing_can_not_be_taken_away_where_that_is_set(sealing: Box) -> None:
+    sealed = sealing.fields(sealing.push(b"mine"))
+    plain = {name: sealed[name] for name in sealed if name not in ("sealed", "write")} | {
+        "_airfreight": 1, "body": base64.b64encode(b"theirs").decode(), "size_bytes": 6,
+    }  # fmt: skip
+    assert sealing.pull(as_row(plain)) == b"theirs"
+    sealing.set(refuse_unsealed="True")
+    with pytest.raises(airfreight.ForgedError, match="refuse_unsealed"):
+        sealing.pull(as_row(plain))
+    assert sealing.pull(as_row(sealed)) == b"mine"
+
+
+def test_a_sealed_value_has_the_limit_and_no_key_is_no_outage(sealing: Box) -> None:
+    sealing.set(inline_max_bytes=1200)
+    assert sealing.fields(sealing.push(b"x" * 160))["size_bytes"] == 1200
+    with pytest.raises(airfreight.UnavailableError, match="and this one takes 1201"):
+        sealing.push(b"x" * 161)
+    sealing.set(seal_keys=None)
+    with pytest.raises(airfreight.InvalidError, match="seal_keys"):
+        sealing.push(b"x")
+
+
+GOLDEN_ROWS = sorted(GOLDEN.glob("v*/*.json"))
+
+
+@pytest.mark.parametrize("path", GOLDEN_ROWS, ids=lambda path: f"{path.parent.name}-{path.stem}")
 def test_golden_rows_are_read(box: Box, path: Path) -> None:
+    box.set(seal_keys=SEAL_KEY)
     expression = path.with_suffix(".txt").read_text(encoding="utf-8")
     value = eval(expression, {"np": np, "pd": pd, "pa": pa})
     same(box.pull(as_row(json.loads(path.read_text(encoding="utf-8")))), value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -41,6 +42,17 @@ class Rows:
         self.held.append(
             Row("xcom", str(len(self.held)), "sales", RUN, task, -1, "return_value", raw, written)
         )
+
+    rows_are_bytes = exchange.ROWS_ARE_BYTES
+
+    def rewrite(self, row: Row, value: Any) -> bool:
+        at = int(row.id)
+        if self.held[at] != row:
+            return False
+        assert isinstance(value, bytes) == self.rows_are_bytes
+        raw = value if isinstance(value, bytes) else json.dumps(value)
+        self.held[at] = replace(row, raw=raw)
+        return True
 
     def rows(self, *, after: str | None = None, **_: Any) -> Iterator[Row]:
         yield from self.held[int(after) + 1 if after else 0 :]
@@ -102,6 +114,36 @@ def test_what_values_in_the_store_refer_to_is_found(box: Box, rows: Rows) -> Non
     box.set(seal_keys=SECOND)
     middle = airfreight.get(box.pull(row)["see"])
     assert airfreight.get(middle["inner"][0]) == {"inner": ()}
+
+
+def test_what_an_outage_left_in_its_row_is_rewrapped_there(
+    box: Box, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "key")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    box.set(
+        store="s3://bucket/xcom", s3_endpoint_url="http://127.0.0.1:1", s3_region="us-east-1",
+        timeout=0.05, outage="inline", seal="True", seal_keys=FIRST,
+    )  # fmt: skip
+    pushed = stored(box.push(b"value"))
+    rows.add(pushed)
+    box.set(seal_keys=f"{SECOND} {FIRST}")
+    report = run(rows, write=False)
+    assert (report.kept, report.sealed, report.became) == (1, 0, {"old": 1})
+    raw = rows.held[0].raw
+    # One that is pushed anew meanwhile stays as it is.
+    with monkeypatch.context() as patch:
+        patch.setattr(Rows, "rewrite", lambda *_: False)
+        assert run(rows, write=True).became == {"replaced": 1}
+    assert rows.held[0].raw == raw
+    assert run(rows, write=True).became == {"rewrapped": 1}
+    assert run(rows, write=True).became == {"current": 1}
+    box.set(seal_keys=SECOND)
+    assert box.pull(rows.held[0].value) == b"value"
+    box.set(seal_keys=FIRST)
+    with pytest.raises(airfreight.DeniedError, match="s2"):
+        box.pull(rows.held[0].value)
+    assert run(rows, write=True).failed == {"Denied": 1}
 
 
 def test_another_deployment_leaves_it_alone(box: Box, rows: Rows) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 from tests.python.conftest import RUN, Box, stored
-from tests.python.test_outage import FRAME, Server, as_row, pickled_fields
+from tests.python.test_outage import FRAME, SEAL_KEY, Server, as_row, pickled_fields
 from tests.python.test_pickle import ARCHIVES
 
 from airfreight import exchange, runtime
@@ -133,6 +133,48 @@ def test_values_move_and_are_pulled_from_the_store(lost: Box, rows: Rows) -> Non
         else:
             assert got == value
     assert move(rows).found == 0  # Once more, there is nothing to do.
+
+
+def test_what_is_sealed_goes_sealed_whatever_the_policy_says_by_then(lost: Box, rows: Rows) -> None:
+    lost.set(seal="True", seal_keys=SEAL_KEY, pickle="allow")
+    rows.add(lost.push(FRAME))
+    back(lost)
+    lost.set(seal=None)
+    assert move(rows).moved == 1
+    row = rows.held[0].value
+    fields = lost.fields(row)
+    assert (fields["_xcom_backend"], fields["sealed"]) == ("file", 1)
+    assert lost.file(row).read_bytes()[-1024:].startswith(b"AFSEALED")
+    pd.testing.assert_frame_equal(lost.pull(row), FRAME)
+
+
+def test_what_had_to_be_sealed_and_is_not_does_not_come_out_sealed(lost: Box, rows: Rows) -> None:
+    """Somebody may have written it there, where only values of who has the keys are to be."""
+    row = rows.add(lost.push(FRAME))
+    back(lost)
+    lost.set(seal="True", seal_keys=SEAL_KEY, refuse_unsealed="True")
+    report = move(rows)
+    assert (report.moved, report.failed) == (0, {"Forged": 1})
+    assert "refuse_unsealed" in report.problems[0][1]
+    assert lost.objects() == []
+    lost.set(refuse_unsealed=None)
+    assert move(rows).moved == 1
+    assert lost.fields(row.value)["sealed"] == 1
+
+
+def test_a_sealed_value_that_does_not_open_stays(lost: Box, rows: Rows) -> None:
+    lost.set(seal="True", seal_keys=SEAL_KEY)
+    row = rows.add(lost.push(FRAME))
+    fields = lost.fields(row.value)
+    row.value = as_row(fields | {"write": "0" * 32})
+    back(lost)
+    assert move(rows).failed == {"Forged": 1}
+    row.value = as_row(fields)
+    lost.set(seal_keys=None)
+    report = move(rows)
+    assert report.failed == {"Denied": 1}
+    assert "seal_keys" in report.problems[0][1]
+    assert lost.objects() == []
 
 
 def test_a_row_that_changes_meanwhile_stays_and_its_object_goes(lost: Box, rows: Rows) -> None:

@@ -32,6 +32,7 @@ from airfreight.errors import (
     UnsupportedError,
     from_core,
 )
+from airfreight.exchange import outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -291,7 +292,8 @@ def test_references_inside_of_values_keep_what_they_lead_to(world: World, thresh
     assert not world.keys()
 
 
-def test_references_in_what_an_outage_left_in_its_row_are_seen(world: World) -> None:
+@pytest.mark.parametrize("sealed", [False, True])
+def test_references_in_what_an_outage_left_in_its_row_are_seen(world: World, sealed: bool) -> None:
     end = world.put(b"end", 400, "end", run="gone")
     middle = world.put({"on": [end]}, 400, "middle", run="gone")
     world.put(b"nobody's", 400, "lost", run="gone")
@@ -309,6 +311,14 @@ def test_references_in_what_an_outage_left_in_its_row_are_seen(world: World) -> 
         "size_bytes": len(body), "written": fields["written"],
         "body": base64.b64encode(body).decode(),
     }  # fmt: skip
+    if sealed:
+        world.box.set(seal_keys=f"s1:{base64.b64encode(b'1' * 32).decode()}")
+        where = outage.address_of(kept).coordinate()
+        write, body = runtime.freight().seal_value(where, [body])
+        kept |= {
+            "_airfreight": 2, "write": write, "sealed": 1, "size_bytes": len(body),
+            "body": base64.b64encode(body).decode(),
+        }  # fmt: skip
     world.run("d", "r")
     row: Any = json.dumps(kept).encode() if world.rows.binary else kept
     world.rows.xcom("d", "r", "t", row)

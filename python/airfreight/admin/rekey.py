@@ -33,8 +33,8 @@ class Report:
     """What was found and done.
 
     Attributes:
-        sealed: references to sealed objects that were looked at, and sealed values that an outage
-            left in their rows.
+        sealed: references to sealed objects that were looked at.
+        kept: sealed values that an outage left in their rows: they are in what follows, too.
         became: how many of them are what: "current", "old" (a dry run would rewrap it),
             "rewrapped", "gone", "replaced" (by a later push), "foreign" (of another deployment).
         failed: how many could not be looked at or written, by the kind of error.
@@ -44,6 +44,7 @@ class Report:
     """
 
     sealed: int = 0
+    kept: int = 0
     became: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
     problems: list[tuple[str, str]] = field(default_factory=list)
@@ -104,7 +105,7 @@ def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -
         fields = exchange.ours(row.value)
         if fields is None or not outage.is_sealed(fields):
             return
-        report.sealed += 1
+        report.kept += 1
         made = outage.rewrapped(fields)
         if made is None or not write:
             report.became["current" if made is None else "old"] += 1

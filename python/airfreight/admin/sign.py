@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from airfreight import exchange, runtime, signing
 from airfreight.admin.mentions import standing
+from airfreight.admin.rows import encoded
 from airfreight.config import settings
 from airfreight.errors import ConfigError, Error, ForgedError, UnavailableError
 

@@ -90,7 +90,9 @@ _WORDS = {
 def _print(report: Report) -> None:
     for where, problem in report.problems:
         print(f"failed: {where}: {problem}")
-    print(f"{report.sealed} references to sealed objects, and sealed values that stayed in rows")
+    print(f"{report.sealed} references to sealed objects")
+    if report.kept:
+        print(f"{report.kept} sealed values that an outage left in their rows")
     for what, words in _WORDS.items():
         if report.became[what]:
             print(f"{report.became[what]} {words}")

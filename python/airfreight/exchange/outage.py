@@ -1,8 +1,8 @@
 """Values that stay in their row because the store was away. Specification: `formats/outage.md`.
 
-The row holds the very bytes that the object would have had, sealed where they would have been
-sealed there, and all that is needed to write that object later (`airfreight repatriate`). Reading it
-needs no store.
+The row holds the very bytes that the object would have had, sealed where it would have been sealed,
+and all that is needed to write that object later (`airfreight repatriate`). Reading it needs no
+store.
 """
 
 from __future__ import annotations
@@ -298,7 +298,7 @@ def rewrapped(fields: dict[str, Any]) -> dict[str, Any] | None:
 def _opened(fields: dict[str, Any], body: bytearray | memoryview) -> memoryview:
     """The value in a sealed body: no store is asked, but the keys are the core's."""
     address, write = address_of(fields), fields.get("write")
-    if fields["sealed"] != _SEALED or type(write) is not str:
+    if type(fields["sealed"]) is not int or type(write) is not str:
         raise _no_value_of_ours()
 
     def open_value(core: Freight) -> memoryview:
