@@ -208,14 +208,14 @@ def address_of(fields: dict[str, Any]) -> Address:
     Raises:
         CorruptError: that is not as this release writes it.
     """
-    texts = [fields.get(name) for name in ("dag", "run", "task", "key")]
+    dag, run, task, key = (fields.get(name) for name in ("dag", "run", "task", "key"))
     index, ti, writer = (fields.get(name) for name in ("map", "ti", "writer"))
-    if not all(type(text) is str for text in texts) or (
+    if not all(type(text) is str for text in (dag, run, task, key)) or (
         [type(one) for one in (index, ti, writer) if one is not None]
         != [int if index is not None else str]
     ):
         raise _no_value_of_ours()
-    return Address(*texts, map_index=index, ti_id=ti, write_id=writer)
+    return Address(dag, run, task, key, map_index=index, ti_id=ti, write_id=writer)
 
 
 def stored(fields: dict[str, Any]) -> bytearray:
