@@ -27,12 +27,23 @@ _SHAPES = (
     rb"X-Amz-Signature=[0-9a-f]{16}",
     rb"[?&]sig=[A-Za-z0-9%+/]{20}",
     rb"\bBearer [A-Za-z0-9._-]{20}",
+    # Of a reference: "<key id>:<digits>". A digest, of which errors tell, has the same form, and
+    # zeros are nobody's.
+    rb"(?<!sha256):(?!0{64})[0-9a-f]{64}(?![0-9a-f])",
 )
+
+#: Keys that tests in C++ sign and seal with, as they stand there.
+_KEYS = (bytes(range(32)), bytes(reversed(range(32))))
 
 
 def planted(random_bytes: int) -> str:
     """A secret, of so many random bytes and letters that stand in URLs as they are."""
     return MARK + secrets.token_urlsafe(random_bytes)
+
+
+def key(name: str) -> str:
+    """A key of 32 bytes, the same for the same id, as `signing_keys` and `seal_keys` take it."""
+    return f"{name}:{base64.b64encode((MARK + name).encode().ljust(32, b'.')).decode()}"
 
 
 def forms(secret: str) -> set[bytes]:
@@ -51,6 +62,12 @@ def forms(secret: str) -> set[bytes]:
     return found
 
 
+#: All that must not be in what a run prints or logs.
+NEEDLES = forms(MARK).union(
+    *({raw.hex().encode(), base64.b64encode(raw).rstrip(b"=")} for raw in _KEYS)
+)
+
+
 def search(text: bytes, needles: Iterable[bytes], *, shapes: bool = False) -> Iterator[str]:
     """The lines in which one of them stands: number, and what was found without what it is."""
     patterns = [re.escape(needle) for needle in needles] + (list(_SHAPES) if shapes else [])
@@ -63,9 +80,8 @@ def search(text: bytes, needles: Iterable[bytes], *, shapes: bool = False) -> It
 
 def search_files(paths: Iterable[Path]) -> list[str]:
     """The places in files where a marker stands, or what looks like a secret."""
-    needles = forms(MARK)
     return [
         f"{path.name}, {place}"
         for path in paths
-        for place in search(path.read_bytes(), needles, shapes=True)
+        for place in search(path.read_bytes(), NEEDLES, shapes=True)
     ]

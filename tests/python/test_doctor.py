@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import leaks
 from tests.python.test_redis import connect
 from tests.servers.faults import Answer
 from tests.servers.redis import Redis
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tests.python.conftest import Box
     from tests.servers.counting_proxy import CountingProxy, Recorded
 
-KEY = base64.b64encode(b"a key of thirty-two bytes or more").decode()
+KEY = leaks.key("k1").partition(":")[2]
 
 
 class Told:

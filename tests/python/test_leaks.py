@@ -17,6 +17,7 @@ import sys
 import traceback
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -135,6 +136,7 @@ def test_a_marker_is_found_however_it_is_written(before: int) -> None:
         "Signature=" + "0a" * 32,
         "https://a.blob.core.windows.net/c?sv=1&sig=abcdefghijklmnopqrst%3D",
         "header 'Bearer ya29.a0AfH6SMBexample'",
+        '{"written": "2026-01-01T00:03:11Z", "sig": "k1@sales:' + "0a" * 32 + '"}',
     ],
 )
 def test_what_looks_like_a_secret_is_found_without_a_marker(text: str, tmp_path: Path) -> None:
@@ -157,6 +159,26 @@ def test_the_search_of_a_run_fails_where_a_stage_has_printed_a_secret(
     (tmp_path / "python.log").write_text(f"E   {planted(9)}")
     with pytest.raises(DevError, match=r"python\.log, line 1"):
         stage.check()
+
+
+def test_what_a_test_has_written_is_searched_though_it_passes() -> None:
+    """pytest keeps that to itself, so that no stage prints it."""
+    from tests.conftest import pytest_runtest_makereport
+
+    def reported(text: str) -> Any:
+        report = SimpleNamespace(outcome="passed", longrepr=None, sections=[("log call", text)])
+        hook = pytest_runtest_makereport()
+        next(hook)
+        with pytest.raises(StopIteration):
+            hook.send(SimpleNamespace(get_result=lambda: report))
+        return report
+
+    assert reported(f"digest sha256:{'0a' * 32}").outcome == "passed"
+    secret = planted(9)
+    found = reported(f"well\nkey {secret}")
+    assert found.outcome == "failed"
+    assert "log call, line 2: " in found.longrepr
+    assert secret not in found.longrepr + repr(found.sections)
 
 
 # --- Values and rows ------------------------------------------------------------------------------
@@ -204,8 +226,6 @@ def test_no_error_of_a_pull_tells_value_or_signature(box: Box, spill: Spill) -> 
 
 
 def _result(row: Any) -> Any:
-    from types import SimpleNamespace
-
     return SimpleNamespace(value=row)
 
 

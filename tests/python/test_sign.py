@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import leaks
 from tests.python import databases
 
 import airfreight
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-OTHER = "k2:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
+KEY, OTHER = leaks.key("k1"), leaks.key("k2")
 PREFIX = "AIRFLOW__AIRFREIGHT__"
 LARGE = "x" * 50_000
 ADDRESS = exchange.Address("sales", "r1", "extract", "return_value", map_index=-1)

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests import leaks
 
 import airfreight
 from airfreight import _secrets, config, exchange, provider, runtime
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-KEY = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-OTHER = "k2:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
+KEY, OTHER = leaks.key("k1"), leaks.key("k2")
 SECRET = KEY.partition(":")[2]
 PREFIX = "AIRFLOW__AIRFREIGHT__"
 ADDRESS = exchange.Address("d", "r", "t", "return_value", map_index=-1)
