@@ -164,6 +164,7 @@ def test_a_claim_that_is_none_stops_everything(stores: Administration) -> None:
     for text, kind in (
         (b"", errors.InvalidError),
         (b"[]", errors.InvalidError),
+        (ownership.Claim("", (HERE,), "", "").encode(), errors.InvalidError),
         (b'{"airfreight_claim": 1, "deployment_id": "prod", "places": [1]}', errors.InvalidError),
         (
             b'{"airfreight_claim": 2, "deployment_id": "prod", "places": []}',

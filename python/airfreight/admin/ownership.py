@@ -80,6 +80,7 @@ class Claim:
         """
         try:
             told = json.loads(text)
+            told["deployment_id"].encode()
             version, name, places = (
                 told["airfreight_claim"],
                 told["deployment_id"],
@@ -88,13 +89,19 @@ class Claim:
                     for place in told["places"]
                 ],
             )
-        except (ValueError, TypeError, KeyError, AttributeError):
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidError(
                 f"what lies at {key} is no claim of Airfreight's: find out who wrote it"
             ) from None
         if type(version) is not int or version > _VERSION:
             raise NewerFormatError(f"a later release of Airfreight wrote the claim at {key}")
-        return cls(str(name), tuple(places), str(told.get("made", "")), str(told.get("by", "")))
+        # (Of two that name the same id the later in a listing would hold.)
+        if claim_key(name) != key:
+            raise InvalidError(
+                f"the claim at {key} names another deployment_id, {name!r}: it was copied there, "
+                "or changed by hand. Remove it, and run `airfreight claim` where its objects belong"
+            )
+        return cls(name, tuple(places), str(told.get("made", "")), str(told.get("by", "")))
 
 
 def claim_key(deployment_id: str) -> str:
