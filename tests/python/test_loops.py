@@ -149,6 +149,14 @@ def test_a_reference_that_was_copied_from_another_row_is_forged(
     if "map_index" not in asked:
         with pytest.raises(airfreight.ForgedError, match=what):
             pull_all(**asked)
+    if not hasattr(exchange.BaseXCom, "aget_one"):
+        return
+    backend = airfreight.XComBackend
+    with pytest.raises(airfreight.ForgedError, match=what):
+        asyncio.run(backend.aget_one(**{**ASKED, **asked}))
+    if "map_index" not in asked:
+        with pytest.raises(airfreight.ForgedError, match=what):
+            asyncio.run(backend.aget_all(**{**ASKED, **asked}))
 
 
 def test_a_value_of_an_earlier_run_is_read_when_earlier_runs_are_asked_for(

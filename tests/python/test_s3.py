@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import pytest
+from tests import leaks
 from tests.python.conftest import Box, s3_server, stored
 from tests.servers.versitygw import VersityGW
 
@@ -95,6 +96,29 @@ def test_a_second_push_in_the_same_process_takes_one_put(s3: Box, proxy: Countin
     s3.push(b"one")
     s3.push(b"two")
     assert methods(proxy) == ["PUT", "PUT"]
+
+
+def test_who_wrote_it_a_signature_and_a_seal_add_no_request(s3: Box, proxy: CountingProxy) -> None:
+    def asked(task: str) -> list[str]:
+        seen = len(proxy.requests)
+        s3.push(b"one", task_id=task)
+        runtime.forget()  # Another process replaces it.
+        row = stored(s3.push(b"two", task_id=task))
+        assert s3.pull(row) == b"two"
+        airfreight.XComBackend.purge(type("X", (), {"value": row}))
+        return methods(proxy)[seen:]
+
+    plain = asked("plain")
+    assert plain == ["PUT", "PUT", "HEAD", "PUT", "GET", "HEAD", "DELETE"]
+    s3.set(
+        deployment_id="prod",
+        signing_keys=leaks.key("k1"),
+        seal="True",
+        seal_keys=leaks.key("s1"),
+    )
+    seen = len(proxy.requests)
+    assert asked("all") == plain
+    assert proxy.requests[seen].headers.get("x-amz-meta-af-owner") == "prod"
 
 
 def test_purge_and_a_small_value_after_a_large_one_leave_nothing(s3: Box) -> None:
