@@ -8,12 +8,14 @@ from urllib.parse import parse_qs, urlsplit
 import numpy as np
 import pandas as pd
 import pytest
+from tests import leaks
 from tests.python.conftest import Box, stored
 from tests.servers.azurite import Azurite
 from tests.servers.counting_proxy import CountingProxy
 from tests.servers.fake_gcs import FakeGCS
 
 import airfreight
+from airfreight.admin import rekey
 from airfreight.cli import main
 
 S3_KEY = "arn:aws:kms:eu-central-1:111122223333:key/1234abcd-12ab-34cd-56ef-1234567890ab"
@@ -53,6 +55,36 @@ def test_s3_is_asked_with_each_put_and_where_an_upload_in_parts_begins(
     seen = len(proxy.requests)
     s3.push(frame, dag_id="sales")
     assert _sse(proxy.requests[seen].headers) == ("AES256", None)
+
+
+def test_a_rule_asks_for_the_keys_of_s3_itself_by_a_store_that_has_them(
+    s3: Box, proxy: CountingProxy
+) -> None:
+    settings = 'addressing_style = "path"\nregion = "us-east-1"\n'
+    s3.set(
+        policy=f'[stores.plain]\nuri = "s3://bucket/sse"\nsse = "AES256"\n{settings}'
+        f'endpoint_url = "{proxy.url}"\n'
+        '[[rules]]\ndag = "hr_*"\nstore = "plain"\nthreshold = 0\n'
+    )
+    row = stored(s3.push("x", dag_id="hr_eu"))
+    s3.push(b"x", dag_id="sales")
+    assert [_sse(one.headers) for one in proxy.requests] == [("AES256", None), (None, None)]
+    assert s3.pull(row) == "x"
+
+
+def test_what_is_rekeyed_is_written_under_the_key_of_its_rule(
+    s3: Box, proxy: CountingProxy
+) -> None:
+    first, second = leaks.key("s1"), leaks.key("s2")
+    s3.set(policy=rule(S3_KEY, seal="true"), seal_keys=first)
+    row = stored(s3.push(b"x", dag_id="hr_eu"))
+    s3.set(seal_keys=f"{second} {first}")
+    seen = len(proxy.requests)
+    assert rekey._rewrap(s3.fields(row), write=True) == "rewrapped"
+    writes = [one for one in proxy.requests[seen:] if one.method in ("PUT", "POST")]
+    assert [_sse(one.headers) for one in writes] == [("aws:kms", S3_KEY)]
+    s3.set(seal_keys=second)
+    assert s3.pull(row) == b"x"
 
 
 def test_google_is_asked_with_each_kind_of_write(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
