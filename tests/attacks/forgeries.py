@@ -148,6 +148,7 @@ def _rewritten(world: World) -> Iterator[Attack]:
         ("expires", "2999-01-01T00:00:00Z", SAME),
         ("attempt", 7, SAME),
         ("owner", "somebody", SAME),
+        ("tail", [0, "crc32c:00000000"], SAME),
         ("written", "2020-01-01T00:00:00Z", SAME),
     ):
         changed = row | {name: value}
@@ -156,6 +157,11 @@ def _rewritten(world: World) -> Iterator[Attack]:
     for name, value in (("etag", '"0"'), ("summary", "<script>"), ("preview", [["x"]])):
         yield Attack(f"{name}, which steers nothing", row | {name: value}, SAME, SAME)
     yield Attack("a field of a later release", row | {"later": {"a": [1]}}, SAME, SAME)
+    # It is none of what was sealed: what stands at its end opens with no key.
+    sealed = row | {"_airfreight": 2, "sealed": 1}
+    yield Attack("said to be sealed", sealed, "Forged", "Invalid")
+    sized = sealed | {"size_bytes": 5000}
+    yield Attack("said to be sealed, of another size", sized, "Forged", "Corrupt")
     unsigned = {name: value for name, value in row.items() if name != "sig"}
     yield Attack("without its signature", unsigned, "Forged", SAME)
     signature = row.get("sig", "k2:" + "0" * 64)
@@ -196,6 +202,8 @@ def _malformed(world: World) -> Iterator[Attack]:
         ("tail", [10**9, "crc32c:00000000"]),
         ("columns", [[1, 2]]),
         ("host", "somewhere"),
+        ("sealed", True),
+        ("sealed", 0),
         ("_xcom_type", ""),
     ):
         yield Attack(f"{name} = {value!r}", row | {name: value}, "Invalid", "Invalid")

@@ -29,7 +29,8 @@ from tests.attacks.world import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
 
 #: Which rows chance makes.
 SEED = 20_261_130
@@ -110,6 +111,76 @@ def test_what_was_cut_or_has_a_field_twice_is_no_reference(world: World) -> None
         with pytest.raises(airfreight.InvalidError):
             core.get(twice)
     assert _core.parse_reference(text)["uri"] == world.row["uri"]
+
+
+def test_nor_does_any_other_way_to_read_it(world: World, tmp_path: Path) -> None:
+    """A part of it, its bytes to a file, one of many, and a reference that a program has."""
+    target = str(tmp_path / "object")
+
+    def part(fields: Any) -> Any:
+        token = exchange.wanted.set(exchange.Wanted(part=("rows", 0)))
+        try:
+            return exchange.unpack(fields, asked=ROW)
+        finally:
+            exchange.wanted.reset(token)
+
+    ways: dict[str, Callable[[Any], Any]] = {
+        "part": part,
+        "columns": lambda row: exchange.follow(_fields(row), ROW, ["rows"]),
+        "file": lambda row: exchange.save(_fields(row), target),
+        "many": lambda row: exchange.unpack_many([row], ROW)[0],
+        "get": lambda row: airfreight.get(airfreight.Reference.from_dict(_fields(row))),
+    }
+    for attack in forgeries.by_hand(world):
+        right = attack.with_key if world.keys else attack.without_key
+        if attack.fields["_xcom_backend"] == "inline" or "deeply" in attack.name:
+            continue
+        for name, read in ways.items():
+            # (Asked for as what it is, the real reference of another XCom is a good one.)
+            if attack.name.startswith("copied") and name in ("file", "get"):
+                continue
+            outcome = world.read(read, as_row(attack.fields))
+            assert name == "columns" or (outcome.code == "") == (right == forgeries.SAME), (
+                attack.name,
+                name,
+                outcome,
+            )
+
+
+def _fields(row: Any) -> dict[str, Any]:
+    fields: dict[str, Any] = json.loads(row) if exchange.ROWS_ARE_BYTES else row
+    return fields
+
+
+def test_of_a_field_that_a_row_has_twice_one_is_taken_for_both(world: World) -> None:
+    """What is looked at, what is signed and what is asked for are one and the same."""
+    text = json.dumps(world.row)
+    for name, first in world.row.items():
+        second = world.others["another dag"][name]
+        twice = f"{text[:-1]}, {json.dumps(name)}: {json.dumps(second)}}}"
+        outcome, _ = world.attack(_as_read(twice))
+        once, _ = world.attack(as_row(world.row | {name: second}))
+        assert outcome == once, name
+        back = f"{twice[:-1]}, {json.dumps(name)}: {json.dumps(first)}}}"
+        assert world.attack(_as_read(back))[0].value == VALUE, name
+
+
+def test_a_row_that_was_cut_is_asked_nothing_for(world: World) -> None:
+    text = json.dumps(world.row)
+    for end in range(1, len(text), 7):
+        cut = text[:end]
+        if not exchange.ROWS_ARE_BYTES:  # (Such a column holds JSON, of which this is a text.)
+            assert world.attack(cut) == (("", cut, ""), ())
+            continue
+        world.server.requests.clear()
+        with pytest.raises(ValueError, match=r"delimiter|Expecting|Unterminated|enclosed|column"):
+            exchange.unpack(cut.encode(), asked=ROW)  # As the default backend reads it.
+        exchange.purge(cut.encode(), ROW)
+        assert not world.server.requests
+
+
+def _as_read(text: str) -> Any:
+    return text.encode() if exchange.ROWS_ARE_BYTES else json.loads(text)
 
 
 def test_a_thousand_rows_that_chance_makes_lead_nowhere_else(world: World) -> None:

@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import airfreight
 from airfreight import config, exchange, runtime
+from tests import leaks
 from tests.attacks.recording import RecordingS3, Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from typing_extensions import Self
 
 PREFIX = "AIRFLOW__AIRFREIGHT__"
 #: The key that signs; one that was taken out of the setting; one of a stranger.
-KEY = "k2:Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
-OLD_KEY = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
-STRANGERS_KEY = "k2:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+KEY = leaks.key("k2")
+OLD_KEY = leaks.key("k1")
+STRANGERS_KEY = leaks.key("k3").replace("k3:", "k2:")
 
 #: The row that is attacked, and what is in all that its reader must not see.
 ROW = exchange.Address("sales", "r1", "extract", "return_value", map_index=-1)
@@ -136,10 +137,14 @@ class World:
 
     def pull(self, stored: Any, asked: exchange.Address | None = ROW) -> Outcome:
         """Pulls what a row holds, as Airflow has it pulled."""
-        try:
-            return Outcome("", exchange.unpack(stored, asked=asked), "")
-        except airfreight.Error as error:
-            return Outcome(error.code, None, str(error))
+        return _outcome(lambda: exchange.unpack(stored, asked=asked))
+
+    def read(self, way: Callable[[Any], Any], stored: Any) -> Outcome:
+        """Reads what a row leads to in some other way, and looks at what was asked for."""
+        self.server.requests.clear()
+        outcome = _outcome(lambda: way(stored))
+        self._look(outcome)
+        return outcome
 
     def attack(self, stored: Any, asked: exchange.Address = ROW) -> tuple[Outcome, Sequence[Any]]:
         """Pulls what a row holds and then removes it, as a rerun does.
@@ -153,16 +158,28 @@ class World:
         requests = tuple(self.server.requests)
         gone = self._objects.keys() - self.server.objects.keys()
         self.server.objects = dict(self._objects)
-        outside = [request for request in requests if not request.path.startswith(SCOPE)]
-        assert not outside, f"asked for {outside}"
         assert all(name.startswith(SCOPE) for name in gone), f"removed {gone}"
+        self._look(outcome)
+        return outcome, requests
+
+    def _look(self, outcome: Outcome) -> None:
+        """Asserts that nothing was asked for outside of the row's scope, and nothing told of it."""
+        asked = self.server.requests
+        outside = [request for request in asked if not request.path.startswith(SCOPE)]
+        assert not outside, f"asked for {outside}"
         assert CANARY not in repr(outcome.value)
         # No message tells what somebody else's object holds, nor a key or a signature.
         assert CANARY not in outcome.message
         assert KEY.partition(":")[2] not in outcome.message
         if "sig" in self.row:
             assert self.row["sig"].partition(":")[2] not in outcome.message
-        return outcome, requests
+
+
+def _outcome(read: Callable[[], Any]) -> Outcome:
+    try:
+        return Outcome("", read(), "")
+    except airfreight.Error as error:
+        return Outcome(error.code, None, str(error))
 
 
 def as_row(fields: Any) -> Any:
