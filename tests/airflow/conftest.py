@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests import leaks
 from tests.airflow.harness import Airflow, HarnessError, XComRow
 
 DAGS = pathlib.Path(__file__).parent / "dags"
@@ -34,7 +35,7 @@ BACKEND = {"AIRFLOW__CORE__XCOM_BACKEND": "airfreight.XComBackend"}
 # in a task, and 3 keeps the line feed.
 CONFIGURATION = f"""\
 [airfreight]
-signing_keys_cmd = echo cfg:{"M" * 43}=
+signing_keys_cmd = echo {leaks.key("cfg")}
 """
 
 # Of a form that Airflow itself makes, with characters that a key must encode.

@@ -5,9 +5,11 @@ Signing is off in the Airflow of these tests, but for the processes that read th
 `airflow.cfg` has keys for those that name no other source.
 """
 
+import base64
 import datetime
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 os.environ["AIRFLOW__AIRFREIGHT__SIGNING"] = "required"
@@ -15,10 +17,16 @@ os.environ["AIRFLOW__AIRFREIGHT__SIGNING"] = "required"
 from common import dag, fact, large, task
 
 PREFIX = "AIRFLOW__AIRFREIGHT__SIGNING_KEYS"
-#: By the id of each key, which tells where it came from.
-KEYS = {
-    name: f"{name}:{digit * 43}=" for name, digit in (("file", "A"), ("cmd", "E"), ("secret", "I"))
-}
+#: Whatever holds it may be in no log.
+MARK = os.environ["AIRFLOW_TEST_MARK"]
+
+
+def key(name: str) -> str:
+    """A key that is known by the marker in it; its id tells where it came from."""
+    return f"{name}:{base64.b64encode((MARK + name).encode().ljust(32, b'.')).decode()}"
+
+
+KEYS = {name: key(name) for name in ("file", "cmd", "secret")}
 
 
 class Vault:
@@ -78,6 +86,28 @@ def without() -> Any:
     return large()
 
 
+def planted_values() -> "dict[str, Any]":
+    """Values of each kind, whose contents are in no log of Airfreight's."""
+    import numpy as np
+    import pandas as pd
+
+    return {
+        "frame": pd.DataFrame({"name": [MARK] * 3}),
+        "array": np.array([MARK] * 3),
+        "bytes": MARK.encode(),
+        "json": {"names": [MARK] * 5000},
+        "document": {1: (MARK, MARK.encode())},
+    }
+
+
+@task
+def planted_contents(ti: Any = None) -> None:
+    os.environ[PREFIX] = KEYS["cmd"]
+    for name, value in planted_values().items():
+        ti.xcom_push(name, value)
+    ti.xcom_push("refused", {"list": [object()], "name": MARK})  # And the task fails.
+
+
 @task(trigger_rule="all_done")
 def pulls(ti: Any = None) -> None:
     os.environ[PREFIX] = " ".join(KEYS.values())
@@ -87,11 +117,26 @@ def pulls(ti: Any = None) -> None:
     with fact("signed_by_another_key"):
         refused = forged(lambda: ti.xcom_pull(task_ids="by_configuration"))
         assert '"cfg"' in refused, refused
+    with fact("planted_contents"):
+        for name, value in planted_values().items():
+            pulled = ti.xcom_pull(task_ids="planted_contents", key=name)
+            assert type(pulled) is type(value)
+            assert repr(pulled) == repr(value)
 
 
 @task
 def row() -> Any:
     return large()
+
+
+#: Rows that somebody edits through Airflow's REST API (test_signed.py).
+EDITED = ("moved", "elsewhere", "text", "nested", "unsigned")
+
+
+@task
+def edited(ti: Any = None) -> None:
+    for name in EDITED:
+        ti.xcom_push(name, {"before": name})
 
 
 @task
@@ -105,22 +150,48 @@ def reads(ti: Any = None) -> None:
         assert "it was copied there from another row" in refused, refused
 
 
+@task
+def reads_edited(ti: Any = None) -> None:
+    import json
+
+    def pull(key: str) -> Any:
+        return ti.xcom_pull(task_ids="edited", dag_id="planted", key=key)
+
+    with fact("edited_moved"):
+        assert "it was copied there from another row" in forged(lambda: pull("moved"))
+    for name in ("elsewhere", "unsigned"):
+        with fact(f"edited_{name}"):
+            forged(partial(pull, name))
+    with fact("edited_text"):
+        text = pull("text")
+        assert type(text) is str
+        assert json.loads(text)["_xcom_backend"] == "file"
+    with fact("edited_nested"):
+        nested = pull("nested")
+        assert type(nested) is dict
+        assert type(nested["a"]) is dict
+        assert nested["a"]["_xcom_backend"] == "file"
+
+
 START: Any = {"schedule": None, "start_date": datetime.datetime(2024, 1, 1), "catchup": False}
 
 
 @dag(dag_id="signed", **START)
 def signed() -> None:
-    [by_file(), by_cmd(), by_secret(), by_configuration(), without()] >> pulls()
+    keys = [by_file(), by_cmd(), by_secret(), by_configuration(), without()]
+    [*keys, planted_contents()] >> pulls()
 
 
 @dag(dag_id="planted", **START)
 def planted() -> None:
     row()
+    edited()
 
 
 @dag(dag_id="reader", **START)
 def reader() -> None:
     reads()
+    reads_edited()
 
 
 signed()
