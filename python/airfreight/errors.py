@@ -225,7 +225,8 @@ class OutOfScopeError(Error):
     code = "OutOfScope"
     advice = (
         "If the store was moved or renamed, name the old one in [airfreight] read_also, e.g. "
-        "AIRFLOW__AIRFREIGHT__READ_ALSO=s3://old-bucket/xcom."
+        "AIRFLOW__AIRFREIGHT__READ_ALSO=s3://old-bucket/xcom. If nobody has moved it, find out who "
+        "writes to Airflow's database (docs/signing.md)."
     )
 
 

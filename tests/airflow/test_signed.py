@@ -20,7 +20,10 @@ def signed(runs: Runs) -> Run:
 
 @pytest.mark.parametrize(
     ("task", "key"),
-    [("by_file", "file"), ("by_cmd", "cmd"), ("by_secret", "secret"), ("by_configuration", "cfg")],
+    [
+        *(("by_environment", "environment"), ("by_file", "file"), ("by_cmd", "cmd")),
+        *(("by_secret", "secret"), ("by_configuration", "cfg")),
+    ],
 )
 def test_the_process_of_a_task_finds_its_key(signed: Run, task: str, key: str) -> None:
     value = signed.row(task).value
@@ -29,7 +32,8 @@ def test_the_process_of_a_task_finds_its_key(signed: Run, task: str, key: str) -
 
 
 @pytest.mark.parametrize(
-    "fact", ["signed_by_file", "signed_by_cmd", "signed_by_secret", "signed_by_another_key"]
+    "fact",
+    [f"signed_by_{name}" for name in ("environment", "file", "cmd", "secret", "another_key")],
 )
 def test_what_is_signed_is_read_where_the_key_is(signed: Run, fact: str) -> None:
     assert signed.holds(fact)

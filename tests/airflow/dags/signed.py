@@ -26,7 +26,7 @@ def key(name: str) -> str:
     return f"{name}:{base64.b64encode((MARK + name).encode().ljust(32, b'.')).decode()}"
 
 
-KEYS = {name: key(name) for name in ("file", "cmd", "secret")}
+KEYS = {name: key(name) for name in ("environment", "file", "cmd", "secret")}
 
 
 class Vault:
@@ -50,6 +50,12 @@ def forged(pull: Callable[[], Any]) -> str:
     except airfreight.ForgedError as error:
         return str(error)
     raise AssertionError("it was followed")
+
+
+@task
+def by_environment() -> Any:
+    os.environ[PREFIX] = KEYS["environment"]
+    return large()
 
 
 @task
@@ -111,7 +117,7 @@ def planted_contents(ti: Any = None) -> None:
 @task(trigger_rule="all_done")
 def pulls(ti: Any = None) -> None:
     os.environ[PREFIX] = " ".join(KEYS.values())
-    for name in ("file", "cmd", "secret"):
+    for name in KEYS:
         with fact(f"signed_by_{name}"):
             assert ti.xcom_pull(task_ids=f"by_{name}") == large()
     with fact("signed_by_another_key"):
@@ -178,7 +184,7 @@ START: Any = {"schedule": None, "start_date": datetime.datetime(2024, 1, 1), "ca
 
 @dag(dag_id="signed", **START)
 def signed() -> None:
-    keys = [by_file(), by_cmd(), by_secret(), by_configuration(), without()]
+    keys = [by_environment(), by_file(), by_cmd(), by_secret(), by_configuration(), without()]
     [*keys, planted_contents()] >> pulls()
 
 
