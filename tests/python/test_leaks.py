@@ -349,6 +349,39 @@ def test_settings_that_are_wrong_do_not_show_secrets(
     spill.search()
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql+psycopg2://me:{SECRET}@127.0.0.1:1/airflow",
+        f"postgresql+psycopg2://me@127.0.0.1:1/airflow?password={SECRET}",
+        f"mysql+pymysql://me:{SECRET}@127.0.0.1:1/airflow",
+        f"nothing://me:{SECRET}@127.0.0.1/airflow",
+        # What has to be percent-encoded and is not: parts of it stand where others belong.
+        f"postgresql+psycopg2://me:p@{SECRET}@127.0.0.1:1/airflow",
+        f"postgresql+psycopg2://me:p@h:{SECRET}@127.0.0.1:1/airflow",
+        f"postgresql+psycopg2://me:p@h/{SECRET}@127.0.0.1:1/airflow",
+        f"postgresql+psycopg2://me:{SECRET}/p@127.0.0.1:1/airflow",
+        SECRET,
+    ],
+    ids=range(9),
+)
+def test_no_command_tells_the_password_of_the_database(
+    box: Box, spill: Spill, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str
+) -> None:
+    monkeypatch.chdir(tmp_path)  # (Receipts go there.)
+    box.set(signing_keys=f"k1:{KEY}")
+    for words in (
+        *(["sign"], ["sign", "--json"], ["rekey", "--yes"], ["repatriate", "--json"]),
+        *(["erase", "--dag", "d"], ["erase", "--dag", "d", "--yes"], ["sweep"], ["claim", "--yes"]),
+    ):
+        assert main([*words, "--database", url]) != 0
+    monkeypatch.setenv("AIRFLOW__DATABASE__SQL_ALCHEMY_CONN", url)
+    main(["doctor"])
+    for receipt in tmp_path.glob("*.json"):
+        spill.add(receipt.read_text())
+    spill.search()
+
+
 def test_the_repr_and_pickle_of_what_holds_secrets_do_not_show_them(s3: Box, spill: Spill) -> None:
     s3.set(signing_keys=f"k1:{KEY}", threshold=0)
     row = s3.push(VALUE.encode())

@@ -53,6 +53,13 @@ _T = TypeVar("_T")
 _AT_ONCE = 100
 
 
+#: For those whose URL is none.
+_RIGHT_URL = (
+    "It looks like postgresql+psycopg2://user:password@host/airflow, and in a password @ is "
+    "written %40, / is %2F and : is %3A"
+)
+
+
 def connect(url: str | None = None) -> Database:
     """Opens Airflow's metadata database.
 
@@ -79,13 +86,13 @@ def connect(url: str | None = None) -> Database:
         )
     try:
         engine = sa.create_engine(url, poolclass=NullPool, future=True, connect_args=arguments)
-    except (sa.exc.ArgumentError, ImportError) as error:
+    except (sa.exc.ArgumentError, ImportError, ValueError) as error:
         # (SQLAlchemy's own words would repeat the URL, and with it the password.)
         what = f"needs a driver: {error}" if isinstance(error, ImportError) else "is no URL"
-        raise ConfigError(
-            f"[database] sql_alchemy_conn {what}. It looks like "
-            "postgresql+psycopg2://user:password@host/airflow"
-        ) from None
+        raise ConfigError(f"[database] sql_alchemy_conn {what}. {_RIGHT_URL}") from None
+    if "@" in f"{engine.url.host}{engine.url.database}":
+        # What is behind the first one would be told as the name of a host.
+        raise ConfigError(f"[database] sql_alchemy_conn has more than one @. {_RIGHT_URL}")
     if engine.dialect.name in _MYSQL:
         sa.event.listen(engine, "connect", _speak_utc)
     return Database(engine)
