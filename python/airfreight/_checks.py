@@ -39,6 +39,14 @@ def holds_secret(text: str) -> bool:
     return ":" in rest.partition("/")[0] and "@" in rest.partition(":")[2]
 
 
+def may_tell_secret(text: str) -> bool:
+    """Whether a text that is wrong may hold a secret, where a place or an address belongs.
+
+    Credentials before an `@`; or a query, such as the shared access signature of a URL of Azure's.
+    """
+    return holds_secret(text) or ("://" in text and "=" in text.partition("?")[2])
+
+
 #: Schemes that are other spellings of one kind of store.
 _KINDS = {"rediss": "redis", "abfs": "az", "abfss": "az", "wasb": "az", "wasbs": "az"}
 

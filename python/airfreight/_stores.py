@@ -121,7 +121,7 @@ def _of_store(
     if problem := _of_name(name):
         return [("", f"{where}: {problem}")]
     if problem := _checks.store_uri(uri):
-        secret = _checks.holds_secret(uri)
+        secret = _checks.may_tell_secret(uri)
         shown = "it may hold a secret and is not shown" if secret else f"it was {uri!r}"
         return [(".uri", f'{where} uri {problem}; {shown}. Example: uri = "s3://bucket/xcom"')]
     kind = _checks.kind(uri)
@@ -133,7 +133,8 @@ def _of_store(
             found.append((f".{setting}", _unknown(where, kind, setting, options)))
         elif option is not None and (problem := config.wrong(option, text)):
             # Not shown where it may hold what is a secret.
-            shown = "it is not shown" if "@" in text else f"it was {text!r}"
+            secret = "@" in text or _checks.may_tell_secret(text)
+            shown = "it is not shown" if secret else f"it was {text!r}"
             told = f"{where} {setting} {problem}; {shown}. Example: {option.example}"
             found.append((f".{setting}", told))
     shared = shared or config.boolean(its_settings.get("shared", "false"))
@@ -174,7 +175,7 @@ def _of_alias(old: str, new: str, places: Sequence[str]) -> str:
     where = f'[aliases] "{{}}" = "{new}"'
     for uri in (old, new):
         if problem := _checks.store_uri(uri):
-            if _checks.holds_secret(uri):
+            if _checks.may_tell_secret(uri):
                 return "[aliases]: a place must not hold credentials (not shown)"
             return (
                 f'[aliases] {uri!r} {problem}. Example: "s3://old-bucket/xcom" = "s3://bucket/xcom"'

@@ -236,7 +236,7 @@ def _parse(
     for uri in read_also:
         if problem := _checks.store_uri(uri):
             # A secret may hold a comma, by which the list was taken apart.
-            secret = _checks.holds_secret(values["read_also"])
+            secret = _checks.may_tell_secret(values["read_also"])
             problems.append(_complaint(BY_NAME["read_also"], uri, problem, secret=secret))
     problems += _encryption_problems(values)
     if boolean(values.get("seal", "False")) and values.get("threshold") == "-1":
@@ -367,7 +367,7 @@ def _complaint(option: Option, was: str, problem: str, *, secret: bool = False) 
     secret = (
         secret
         or option.secret
-        or _checks.holds_secret(was)
+        or _checks.may_tell_secret(was)
         or (option.name not in _STORES and "@" in was)
     )
     shown = "it may hold a secret and is not shown" if secret else f"it was {was!r}"

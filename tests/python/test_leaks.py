@@ -332,6 +332,12 @@ def test_settings_that_are_wrong_do_not_show_secrets(
         {"s3_endpoint_url": f"https://a:{SECRET}@host"},
         {"gs_endpoint_url": f"https://a:{SECRET}@host"},
         {"az_endpoint_url": f"https://a:{SECRET}@host"},
+        {"az_endpoint_url": f"https://a.blob.core.windows.net/?sv=2022&sig={SECRET}"},
+        {"store": f"az://container/xcom?sv=2022&sig={SECRET}"},
+        {"read_also": f"az://container/xcom?sv=2022&sig={SECRET}"},
+        {"policy": f'[aliases]\n"az://a/x?sig={SECRET}" = "az://b/x?sig={SECRET}"\n'},
+        {"policy": f'[stores.a]\nuri = "az://c/x?sig={SECRET}"\n'},
+        {"policy": f'[stores.a]\nuri = "az://c/x"\nendpoint_url = "https://a/?sig={SECRET}"\n'},
         {"redis_sentinels": f"a:{SECRET}@host"},
     ]
     clean: dict[str, object] = {name: None for one in wrong for name in one}

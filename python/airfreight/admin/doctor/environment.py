@@ -165,7 +165,7 @@ def _may_be_shown(option: Option, text: str) -> bool:
     if (
         option.name in ("policy", "fsspec_options")
         or config.wrong(option, text)
-        or _checks.holds_secret(text)
+        or _checks.may_tell_secret(text)
     ):
         return False
     if option.name in ("store", "read_also"):
