@@ -14,7 +14,7 @@ import zoneinfo
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.oracle import assert_same
 from tests.python.conftest import MANY
@@ -133,6 +133,7 @@ def has_tag(encoded: Any) -> bool:
 
 @settings(max_examples=300 * MANY, deadline=None)
 @given(value=values)
+@example(value={"]", "\x7f", "é"})  # (In ASCII the last two begin with a backslash.)
 def test_the_text_is_that_of_the_specification_and_comes_back(value: Any) -> None:
     encoder = document.Encoder()
     text = encoder.text(value)

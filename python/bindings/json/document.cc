@@ -573,8 +573,8 @@ Writer::Outcome Writer::WriteSet(PyObject* set) {
     if (!text) return Outcome::kFailed;
     Item& added = items.emplace_back();
     added.text.assign(PyBytes_AsString(text.get()), static_cast<size_t>(PyBytes_Size(text.get())));
-    const auto high = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
-    if (std::any_of(added.text.begin(), added.text.end(), high)) {
+    const auto escapes = [](char c) { return static_cast<unsigned char>(c) >= 0x7F; };
+    if (std::any_of(added.text.begin(), added.text.end(), escapes)) {
       added.escaped = Escaped(added.text);
     }
   }

@@ -23,8 +23,11 @@ inline std::string Escaped(std::string_view text) {
       return static_cast<uint32_t>(static_cast<unsigned char>(text[at]));
     };
     const uint32_t lead = byte(i);
-    if (lead < 0x80) {
+    if (lead < 0x7F) {
       escaped += text[i++];
+    } else if (lead == 0x7F) {  // `json.dumps` escapes it, too.
+      append(lead);
+      ++i;
     } else if (lead < 0xE0) {
       append((lead & 0x1F) << 6 | (byte(i + 1) & 0x3F));
       i += 2;
