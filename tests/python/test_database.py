@@ -300,7 +300,7 @@ def test_no_replica(rows: databases.Rows) -> None:
 
 def test_what_is_no_database_of_airflow(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"airflow db migrate"):
-        connect(f"sqlite:///{tmp_path}/empty.db")
+        connect(f"sqlite:///{tmp_path}/empty@home.db")
     with pytest.raises(ConfigError, match=r"keeps its tasks away.*--via api"):
         connect("airflow-db-not-allowed:///")
     with pytest.raises(ConfigError, match="sql_alchemy_conn is no URL") as wrong:

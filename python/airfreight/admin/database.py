@@ -90,8 +90,8 @@ def connect(url: str | None = None) -> Database:
         # (SQLAlchemy's own words would repeat the URL, and with it the password.)
         what = f"needs a driver: {error}" if isinstance(error, ImportError) else "is no URL"
         raise ConfigError(f"[database] sql_alchemy_conn {what}. {_RIGHT_URL}") from None
-    if "@" in f"{engine.url.host}{engine.url.database}":
-        # What is behind the first one would be told as the name of a host.
+    if engine.dialect.name != "sqlite" and "@" in f"{engine.url.host}{engine.url.database}":
+        # What is behind the first one would be told as the name of a host. (SQLite has paths.)
         raise ConfigError(f"[database] sql_alchemy_conn has more than one @. {_RIGHT_URL}")
     if engine.dialect.name in _MYSQL:
         sa.event.listen(engine, "connect", _speak_utc)
