@@ -7,6 +7,7 @@ import datetime
 import decimal
 import enum
 import json
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +18,7 @@ import pytest
 from tests.python.test_describe import MASKED, MOST_BYTES, RECORDS, STRUCTURE, TABLE, frame, told
 
 import airfreight
-from airfreight.values import _preview
+from airfreight.values import _describe, _preview
 
 if TYPE_CHECKING:
     from tests.python.conftest import Box
@@ -172,6 +173,9 @@ class RudeDate(datetime.date):
         raise RuntimeError
 
 
+#: All of Unicode's Default_Ignorable_Code_Point.
+IGNORABLE = re.findall(_describe.IGNORABLE, "".join(map(chr, range(0x110000))))
+
 LOOP: list[Any] = []
 LOOP.append(LOOP)
 
@@ -234,12 +238,42 @@ def test_what_nobody_sees_in_a_label_does_not_hide_a_secret() -> None:
     assert hides("GRÖSSE".encode())
     assert hides(frozenset(("x", "Salary 2026")))
     assert not hides("my salary")
+    for one in IGNORABLE:
+        assert hides(f"pass{one}word"), ascii(one)
+
+
+def test_what_nobody_sees_is_shown_as_an_escape() -> None:
+    # "# Total code points" of the property in DerivedCoreProperties.txt.
+    assert len(IGNORABLE) == 4174
+    hides = _preview.hider(())
+    for one in IGNORABLE:
+        escape = one.encode("unicode_escape").decode()
+        assert _preview.text(f"a{one}b", hides) == f"a{escape}b"
+        assert _describe.label(f"a{one}b") == f"a{escape}b"
+    # Letters, accents, a filler's neighbours and a ship are seen.
+    seen = "é漢각ᄀe\u0301🚢"
+    assert _preview.text(seen, hides) == _describe.label(seen) == seen
 
 
 def test_structures_inside_of_structures_keep_their_names(box: Box) -> None:
     kind = [("id", "i4"), ("login", [("user", "U4"), ("password", "U8")])]
     fields = told(box, np.array([(1, ("u", "seen"))], dtype=kind), preview_rows=1)
     assert fields["preview"] == [["1", "{'user': 'u', 'password': ***}"]]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_titles_inside_of_structures_are_names_too(box: Box, masked: bool) -> None:
+    login = [("user", "U4"), (("Password of it", "p"), "U8")]
+    kind = [("id", "i4"), ("login", login), ("all", [("one", login)], 2)]
+    value: Any = np.array([(1, ("u", "seen"), [(("v", "seen"),)] * 2)], dtype=kind)
+    fields = told(box, np.ma.array(value) if masked else value, preview_rows=1)
+    assert "seen" not in json.dumps(fields)
+    assert fields["preview"][0][1:] == [
+        "{'user': 'u', 'p': ***}",
+        "[{'one': {'user': 'v', 'p': ***}}, {'one': {'user': 'v', 'p': *…",
+    ]
+    told_by_rule = told(box, value, preview_rows=1, redact="password of *")
+    assert "seen" not in json.dumps(told_by_rule)
 
 
 def test_of_nested_cells_no_more_is_made_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:

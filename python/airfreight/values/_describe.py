@@ -26,6 +26,15 @@ _MOST_COLUMNS = 420
 _NAMED = 6
 #: Characters of a label or a dtype.
 _LABEL = 60
+#: Unicode's Default_Ignorable_Code_Point, as a class of `re`: what is drawn as nothing where a font
+#: does not know it, though some of it are letters (fillers of Hangul) or marks (which choose a
+#: variant of a letter). All of it, also what is not assigned yet; unicodedata does not know it.
+#: https://www.unicode.org/Public/17.0.0/ucd/DerivedCoreProperties.txt
+IGNORABLE = (
+    "[\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u202a-\\u202e"
+    "\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\\U0001bca0-\\U0001bca3"
+    "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
+)
 #: Dicts at the beginning of a list that tell whether it is one of records.
 _RECORDS = 8
 
@@ -128,11 +137,14 @@ def cut(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """A text in which control characters and lone surrogates are shown as escapes."""
-    if text.isprintable():
+    """A text in which control characters, lone surrogates and what nobody sees are escapes."""
+    if text.isprintable() and (text.isascii() or not re.search(IGNORABLE, text)):
         return text
     return "".join(
-        one if one.isprintable() else one.encode("unicode_escape").decode() for one in text
+        one
+        if one.isprintable() and not re.match(IGNORABLE, one)
+        else one.encode("unicode_escape").decode()
+        for one in text
     )
 
 

@@ -113,7 +113,9 @@ def hider(redact: tuple[str, ...], names: frozenset[str] = frozenset()) -> Hides
 def _folded(text: str) -> str:
     """The text without the differences in spelling that no reader sees, or minds."""
     if not text.isascii():
-        # A byte order mark before the first column of a CSV file, or a soft hyphen, is not seen.
+        # A byte order mark before the first column of a CSV file, or a soft hyphen, is not seen;
+        # nor is a filler, which is a letter.
+        text = re.sub(_describe.IGNORABLE, "", text)
         text = "".join(one for one in text if unicodedata.category(one) != "Cf")
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
 
@@ -378,20 +380,26 @@ def _numpy_pieces(cell: Any, hides: Hides, depth: int) -> Iterator[str]:
         yield from _joined(_pieces(item, hides, depth + 1) for item in cell)
         yield "]"
     elif names := cell.dtype.names:
-        yield from _members(((name, cell[name]) for name in names), hides, depth)
+        hidden = {name for name in names if hides(_with_titles(cell, [name])[0])}
+        fields = ((name, cell[name]) for name in names)
+        yield from _members(fields, hides, depth, hidden.__contains__)
     elif cell.dtype.kind not in "mM" and type(plain := cell.item()) is not type(cell):
         yield from _pieces(plain, hides, depth)
     else:
         yield str(cell)  # A long double; a time, which may be a number for Python.
 
 
-def _members(items: Iterable[tuple[Any, Any]], hides: Hides, depth: int) -> Iterator[str]:
+def _members(
+    items: Iterable[tuple[Any, Any]], hides: Hides, depth: int, hidden: Hides | None = None
+) -> Iterator[str]:
+    """Names and what they lead to; `hidden` tells which are, where names are not all of it."""
+    hidden = hidden or hides
     yield "{"
     yield from _joined(
         itertools.chain(
             _pieces(name, hides, depth + 1),
             (": ",),
-            (MASK,) if hides(name) else _pieces(item, hides, depth + 1),
+            (MASK,) if hidden(name) else _pieces(item, hides, depth + 1),
         )
         for name, item in items
     )
