@@ -47,11 +47,21 @@ EXPRESSIONS: dict[str, dict[str, str]] = {
         "'l': [[1.5], []], 's': ['é', None]}, metadata={'k': 'v'})",
         "table_of_chunks.arrows": "pa.table({'a': pa.chunked_array([[1, 2, 3], [], [4]]), "
         "'b': pa.chunked_array([['a'], ['b'], ['c', 'd']])})",
+        "extensions.arrows": "pa.table({'t': pa.ExtensionArray.from_storage(pa.fixed_shape_tensor("
+        "pa.int8(), [2]), pa.array([[1, 2], None], pa.list_(pa.int8(), 2)))})",
+        "chunks_and_empty_metadata.arrows": "pa.table({'a': pa.chunked_array([[1], [2]]), "
+        "'b': [3, 4]}).replace_schema_metadata({})",
         "frame.parquet": "pl.DataFrame({'a': [1, None], 'b': ['é', 'x'], 'c': [[1], []]})",
         "frame.arrow": "pl.DataFrame({'a': [1, None], 'b': ['é', 'x'], 'c': [[1], []]})",
         "lazy_frame.parquet": "pl.LazyFrame({'a': [1, None]})",
         "enum.parquet": "pl.Series('e', ['a', None], dtype=pl.Enum(['unused', 'a']))",
         "enum.arrow": "pl.Series('e', ['a', None], dtype=pl.Enum(['unused', 'a']))",
+        "halves.parquet": "pl.DataFrame({'h': pl.Series([1.5, None], dtype=pl.Float16)})",
+        "categories.parquet": "pl.Series('c', ['b', None, 'a'], dtype=pl.Categorical("
+        "pl.Categories('colours', namespace='golden', physical=pl.UInt8)))",
+        "halves_and_categories_inside.parquet": "pl.DataFrame({'l': pl.Series([[1.5], None], "
+        "dtype=pl.List(pl.Float16)), 's': pl.Series([{'c': 'x'}, None], dtype=pl.Struct({"
+        "'c': pl.Categorical(pl.Categories('golden'))}))})",
         "times.parquet": "pl.Series('t', [1, None]).cast(pl.Datetime('ns', 'Europe/Berlin'))",
     },
     "pandas": {

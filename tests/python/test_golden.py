@@ -12,10 +12,11 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from airfreight import values
-from airfreight.values import document
+from airfreight.values import _polars_enums, document
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -160,6 +161,21 @@ def test_each_type_with_a_format_of_ours_has_a_golden_file() -> None:
     for path in GOLDEN.glob("pandas/v*/*.txt"):
         kinds.add(path.read_text(encoding="utf-8").splitlines()[0])
     assert kinds >= {SAME_AS.get(it, it) for it in values._BY_TYPE} - PLAIN_TYPES
+
+
+def test_each_entry_in_the_metadata_of_a_table_is_in_a_golden_file() -> None:
+    found: set[str] = set()
+    for path in (GOLDEN / "arrow" / "v1").iterdir():
+        if path.suffix == ".parquet":
+            found |= {key.decode() for key in pq.read_metadata(path).metadata or {}}
+        elif path.suffix == ".arrows":
+            found |= {key.decode() for key in pa.ipc.open_stream(path).schema.metadata or {}}
+    page = (FORMATS / "arrow.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"`(airfreight\.\w+(?:\.\w+)?)`", page))
+    of_code = {f"{_polars_enums.NEEDS}{name}" for name in _polars_enums._NEW}
+    of_code |= set(re.findall(r'"(airfreight\.\w+)"', (SOURCES / "arrow_.py").read_text("utf-8")))
+    assert known == of_code
+    assert {key for key in found if key.startswith("airfreight.")} == known
 
 
 def test_tables_have_golden_files_of_both_forms() -> None:

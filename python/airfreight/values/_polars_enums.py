@@ -35,6 +35,28 @@ _IPC_END = struct.Struct("<I6s")
 _SCHEMA = re.compile(rb"[A-Za-z0-9+/]{64,}")
 
 
+def require(data: memoryview) -> None:
+    """Nothing, if this polars has the dtypes that a file of Parquet says it has to have.
+
+    Before such a file is read: an earlier release may also take it for a damaged one.
+
+    Args:
+        data: the file, or its end with all of the footer.
+
+    Raises:
+        UnsupportedError: it lacks one.
+    """
+    lacking = [name for name in _NEW if name not in vars(pl)]
+    raw = _footer(data, _PARQUET_END) if lacking else b""
+    for name in lacking:
+        if f"{NEEDS}{name}".encode() in raw:
+            raise UnsupportedError(
+                f"the value has a column of polars' {name}, which polars {pl.__version__} here "
+                "does not have: another release of polars wrote it. Install that one here as "
+                "well, or cast the column before it is pushed."
+            )
+
+
 def check(
     frame: pl.DataFrame, data: memoryview, dtypes: Iterable[pl.DataType] | None = None
 ) -> pl.DataFrame:
@@ -48,16 +70,6 @@ def check(
     Raises:
         UnsupportedError: one was read as another dtype.
     """
-    lacking = [name for name in _NEW if name not in vars(pl)]
-    if lacking and bytes(data[:4]) == _PARQUET_MAGIC:
-        raw = _footer(data, _PARQUET_END)
-        for name in lacking:
-            if f"{NEEDS}{name}".encode() in raw:
-                raise UnsupportedError(
-                    f"the value has a column of polars' {name}, which polars {pl.__version__} here "
-                    "does not have: another release of polars wrote it. Install that one here as "
-                    "well, or cast the column before it is pushed."
-                )
     if not _has_categories(frame):
         return frame
     wanted = max(sum(map(footer.count, _MARKERS)) for footer in _footers(data))

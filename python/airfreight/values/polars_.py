@@ -135,6 +135,8 @@ class FrameCodec(PolarsCodec):
         Raises:
             InvalidError: there are no such columns.
         """
+        if _is_parquet(data):
+            _polars_enums.require(data)
         source = io.BytesIO(data)
         schema = (pl.read_parquet_schema if _is_parquet(data) else pl.read_ipc_schema)(source)
         frame = _read(data, _names(list(schema), columns))
@@ -146,6 +148,7 @@ class FrameCodec(PolarsCodec):
         Without pyarrow, which tells where columns lie, that is all of it.
         """
         end, tail = reader.tail_offset, reader.read_tail()
+        _polars_enums.require(tail)
         blocks = 4 * -(-end // _BLOCK_BYTES)
         reader.set_blocks(bytes(tail[:blocks]))
         schema = pl.read_parquet_schema(io.BytesIO(tail))
@@ -211,6 +214,8 @@ def _no_panics() -> Iterator[None]:
 
 @_no_panics()
 def _read(data: memoryview, columns: list[str] | None = None) -> pl.DataFrame:
+    if _is_parquet(data):
+        _polars_enums.require(data)
     source = io.BytesIO(data)
     if columns == []:
         # (In the part of a file that is there when no column is asked for, there is none.)
