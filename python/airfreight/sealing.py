@@ -81,6 +81,7 @@ _TELLING = (
     "google.cloud.kms_v1.services.key_management_service.client",
     "google.cloud.kms_v1.services.key_management_service.transports.rest",
 )
+_SERVICES = {"aws-kms": "AWS KMS", "gcp-kms": "Cloud KMS"}
 #: Answers that are kept meanwhile: as many as the core keeps data keys.
 _MOST_KNOWN = 4096
 _known: dict[tuple[str, str, str, bool, bytes], bytes] | None = None
@@ -178,7 +179,7 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
     Raises:
         DeniedError: the service refuses, or its library is not installed.
         CorruptError: it is not what this key has wrapped.
-        UnavailableError: it does not answer.
+        UnavailableError: it does not answer, or not so that its library could read it.
     """
     asks: Callable[..., bytes] = _ask_amazon if service == "aws-kms" else _ask_google
     question = (service, key, key_id, wraps, data)
@@ -186,7 +187,20 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
     if known is not None and question in known:
         return known[question]
     with _unheard():
-        answer = asks(key, key_id, data, wraps=wraps)
+        try:
+            answer = asks(key, key_id, data, wraps=wraps)
+        except (Error, MemoryError):
+            raise
+        except Exception as error:
+            if type(error).__module__.startswith("airflow."):  # The task is told to stop.
+                raise
+            # (Its text may hold what came: a data key.)
+            raise UnavailableError(
+                f"{_SERVICES[service]} was asked under the key that seal_keys names, and its "
+                f"library can't read what came: {type(error).__name__}. A proxy may have answered "
+                "in its place, or something else goes by the address that is set for it",
+                retryable=True,
+            ) from None
     if known is not None:
         if len(known) >= _MOST_KNOWN:
             known.clear()
@@ -206,7 +220,18 @@ def _client(name: str, make: Callable[[], Any]) -> Any:
     """
     key = os.getpid(), name
     made = _clients.get(key)
-    return _clients.setdefault(key, make()) if made is None else made
+    if made is not None:
+        return made
+    try:
+        return _clients.setdefault(key, make())
+    except (OSError, TypeError, ValueError) as error:
+        # (Its text may hold what was set: an address with a password in it.)
+        raise DeniedError(
+            "the service of the key that seal_keys names can't be asked: its library makes no "
+            f"client of what is set here ({type(error).__name__}). Look at the addresses that "
+            "AWS_ENDPOINT_URL_KMS, AWS_ENDPOINT_URL and ~/.aws/config give, as "
+            "https://kms.eu-central-1.amazonaws.com, and at the credentials"
+        ) from None
 
 
 def _drop(name: str) -> None:

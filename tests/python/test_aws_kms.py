@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from base64 import b64encode
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
 from botocore.exceptions import ClientError
+from botocore.parsers import ResponseParserError
 from tests.python.conftest import Box, stored
 from tests.python.test_rekey import Rows
 from tests.python.test_rekey import run as rekey
@@ -248,6 +250,50 @@ def test_an_answer_that_moto_does_not_give_is_told_as_what_it_is(
         with pytest.raises(airfreight.DeniedError, match=rf"{code}: .* is disabled\. .*{advice}"):
             call()
     assert len(box.objects()) == 1
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"Plaintext": "%s", "CiphertextBlob": "%s"' % ((b64encode(DATA_KEY),) * 2),
+        b'{"Plaintext": 5, "CiphertextBlob": 5}',
+        b"<html>Welcome to this hotel</html>",
+        b"[]",
+    ],
+    ids=["cut short", "numbers", "page", "list"],
+)
+def test_an_answer_that_can_not_be_read_is_an_error_of_ours_without_what_came(
+    box: Box, kms: Kms, body: bytes
+) -> None:
+    key = kms.key()
+    box.set(seal="True", seal_keys=f"a:aws-kms:{key}")
+    row = stored(box.push("x"))
+    kms.proxy.script = lambda _: Answer(200, body, {"content-type": "application/x-amz-json-1.1"})
+    said = rf'"a" \(aws-kms {key}\): AWS KMS was asked .* seal_keys names, .* read what came: \w+\.'
+    for call in (lambda: box.pull(row), lambda: box.push("y", task_id="other")):
+        runtime.forget()
+        with pytest.raises(airfreight.UnavailableError, match=said) as raised:
+            call()
+        assert raised.value.retryable
+        assert not any(part in str(raised.value) for part in ("0123", "MDEy", "hotel"))
+
+
+def test_an_exception_that_a_library_does_not_announce_is_an_error_of_ours(kms: Kms) -> None:
+    def fail(*_: Any, **_more: Any) -> Any:
+        raise ResponseParserError(f"invalid XML received: {DATA_KEY!r}")
+
+    key = kms.key()
+    ask(key)
+    kms.patch.setattr("botocore.client.BaseClient._make_api_call", fail)
+    with pytest.raises(airfreight.UnavailableError, match="ResponseParserError") as raised:
+        sealing.ask("aws-kms", key, "a", True, DATA_KEY)
+    assert "0123" not in str(raised.value)
+    assert raised.value.__suppress_context__
+    kms.patch.undo()
+    kms.patch.setenv("AWS_ENDPOINT_URL_KMS", "http://user:hush@[::1")
+    with pytest.raises(airfreight.DeniedError, match=r"seal_keys.*AWS_ENDPOINT_URL_KMS") as denied:
+        ask(key)
+    assert "hush" not in str(denied.value)
 
 
 def test_what_passes_is_tried_again_and_not_for_ever(kms: Kms) -> None:

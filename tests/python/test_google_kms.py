@@ -150,6 +150,23 @@ def test_what_passes_is_tried_again_and_not_for_ever(service: CloudKms, fault: s
     assert raised.value.retryable
 
 
+@pytest.mark.parametrize("wraps", [True, False])
+def test_an_answer_that_can_not_be_read_is_an_error_of_ours_without_what_came(
+    box: Box, service: CloudKms, *, wraps: bool
+) -> None:
+    box.set(seal="True", seal_keys=f"g:gcp-kms:{KEY}")
+    row = None if wraps else stored(box.push("x"))
+    runtime.forget()
+    service.faults = ["garbled"]
+    said = (
+        rf'"g" \(gcp-kms {KEY}\): Cloud KMS was asked .* seal_keys names, .* read what came: \w+\.'
+    )
+    with pytest.raises(airfreight.UnavailableError, match=said) as raised:
+        box.push("x") if wraps else box.pull(row)
+    assert raised.value.retryable
+    assert "concatenate" not in str(raised.value)  # ParseError's text is about what came.
+
+
 def test_a_service_that_is_not_there_is_unavailable(
     service: CloudKms, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -67,7 +67,8 @@ class CloudKms:
         asked: "encrypt" or "decrypt", and the key, of each request.
         faults: what happens to the requests to come, one each: the name of a status is the answer;
             "sent" changes what is sent on its way, "answered" what comes back; "unverified" is a
-            service that has not seen the checksums.
+            service that has not seen the checksums; "garbled" is an answer that has a list in the
+            place of a text.
         disabled: keys whose version is.
     """
 
@@ -115,7 +116,11 @@ class CloudKms:
             if fault in _STATUS:
                 raise Refusal(fault, f"{fault.lower()}, for the purposes of this test")
             answer = self._encrypt(name, given, fault) if verb == "encrypt" else None
-            return 200, answer or self._decrypt(name, given, fault)
+            answer = answer or self._decrypt(name, given, fault)
+            if fault == "garbled":
+                member = "ciphertext" if verb == "encrypt" else "plaintext"
+                answer[member] = [answer[member]]
+            return 200, answer
         except Refusal as refusal:
             status = _STATUS[refusal.status]
             error = {"code": status, "message": refusal.message, "status": refusal.status}
