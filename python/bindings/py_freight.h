@@ -86,8 +86,18 @@ inline std::shared_ptr<const Seal> MakeSeal(const std::string& keys, int64_t uns
 
 inline Attempt MakeAttempt(const AttemptFields& fields) { return {fields.first, fields.second}; }
 
-// Freight as Python calls it: without the GIL while it waits, with exceptions for errors, and made
-// anew in a forked child.
+// Freight as Python calls it: made anew in a forked child (see ForkLocal), at the first call there.
+//
+// Threads: any, several at once. Each method is called with the GIL, and gives it back while it
+// waits; what it makes of Python's objects, it makes before and after that.
+// Ownership: the stores, and the keys with the seal that all copies of it share. The bytes of a
+// value that is put stay the caller's: a call pins their memory (BytesLike) until it returns, and
+// nothing of it is kept. What is got belongs to the object that is returned. A PyReader or PyWriter
+// must not outlive this object; the module has it live as long as they do (nb::keep_alive).
+// Blocking and cancellation: as long as the stores take, by their time-outs; a signal whose handler
+// raises cancels the call, and that exception is what the caller sees (see WithoutGil). Errors:
+// those of `airfreight.errors`. GetMany and PutMany raise none for a single item, which has its
+// exception in its place. What is wrong with a setting is raised by the constructor.
 class PyFreight {
  public:
   PyFreight(std::vector<StoreSpec> stores, AliasPairs aliases, const std::string& digest,

@@ -21,7 +21,14 @@
 
 namespace airfreight::json {
 
-/// The last time zones that were written. A zone is known by its object, which is held.
+/// The last time zones that were written. A zone is known by its object.
+///
+/// Threads: none of its own and no lock; all of it with the GIL, and by one caller at a time, as
+/// the encoder that it is a part of. Ownership: holds a reference to each zone that it knows, so
+/// that none of another zone comes to lie at its address; these go with it, or when sixteen others
+/// have come since. To be destroyed with the GIL held. Blocking: asks a `datetime.timezone` for
+/// what it is made of, which runs no Python code; of zones of other classes it only learns what
+/// Python has said.
 class Zones {
  public:
   /// A time zone as it is written.
