@@ -83,6 +83,7 @@ ARROW = {
     "Array of lists": "pa.array([[1, None], None, []], pa.list_(pa.int8()))",
     "Array of lists of one length": "pa.array([[1, 2], None], pa.list_(pa.int8(), 2))",
     "Array of list views": "pa.array([[1], None], pa.list_view(pa.int8()))",
+    "Table of views": "pa.table({'t': pa.array(['short', 'much longer than twelve'], pa.string_view()), 'b': pa.array([b'x', None], pa.binary_view()), 'l': pa.array([[1], None], pa.list_view(pa.int8()))})",
     "Array of structs": "pa.array([{'a': 1, 'b': None}, None])",
     "Array of maps": "pa.array([[('k', 1)], None], pa.map_(pa.string(), pa.int8()))",
     "Array of a dictionary": "pa.array(['a', 'b', None, 'a']).dictionary_encode()",
@@ -127,6 +128,9 @@ POLARS = {
     "Series of arrays": "pl.Series('x', [[1, None], None], dtype=pl.Array(pl.Int8, 2))",
     "Series of structs": "pl.Series('x', [{'a': 1, 'b': 'x'}, {'a': None, 'b': None}])",
     "Series of nulls": "pl.Series('x', [None, None])",
+    "Series of float16": "pl.Series('x', [1.5, None], dtype=pl.Float16)",
+    "Series of categories of a name": "pl.Series('x', ['a', None], dtype=pl.Categorical(pl.Categories('colours', namespace='tests')))",
+    "DataFrame of lists of float16": "pl.DataFrame({'a': pl.Series([[1.5], None], dtype=pl.List(pl.Float16))})",
 }
 #: What others give Arrow tables by; comes back as a table of pyarrow.
 STREAMS = {
@@ -178,6 +182,9 @@ DOCUMENTS = {
     "datetime of UTC": "datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)",
     "datetime of a fixed offset": "datetime.datetime(2026, 1, 1, tzinfo=IST)",
     "datetime of a zone": "datetime.datetime(2026, 1, 1, tzinfo=BERLIN)",
+    "datetime of a zone of dateutil": "datetime.datetime(2026, 1, 1, tzinfo=dateutil_tz.gettz('Europe/Berlin'))",
+    "datetime of UTC of dateutil": "datetime.datetime(2026, 1, 1, tzinfo=dateutil_tz.tzutc())",
+    "datetime of an offset of dateutil": "datetime.datetime(2026, 1, 1, tzinfo=dateutil_tz.tzoffset('X', 3600))",
     "datetime in a repeated hour": "datetime.datetime(2026, 10, 25, 2, 30, tzinfo=BERLIN, fold=1)",
     "timedelta": "datetime.timedelta(days=1_000_000, microseconds=1)",
     "timezone, ZoneInfo": "[IST, BERLIN]",

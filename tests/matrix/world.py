@@ -126,6 +126,7 @@ class _Names(dict[str, Any]):
 
 _LATE = {
     "af": "airfreight",
+    "dateutil_tz": "dateutil.tz",
     "duckdb": "duckdb",
     "pendulum": "pendulum",
     "pl": "polars",
