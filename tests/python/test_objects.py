@@ -11,7 +11,7 @@ import decimal
 import enum
 import importlib
 import zoneinfo
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import attr
 import pytest
@@ -28,6 +28,9 @@ except ModuleNotFoundError:  # Airflow 2 has none.
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+
+T = TypeVar("T")
 
 
 class Point(NamedTuple):
@@ -154,6 +157,29 @@ def test_an_attribute_that_is_no_field_is_not_lost_in_silence(box: Box, value: A
         assert "more" in str(error)  # noqa: PT017
     else:
         assert_same(value, box.pull(stored(row)))
+
+
+@dataclasses.dataclass
+class Boxed(Generic[T]):
+    a: T
+
+
+@attr.s
+class BoxedAttrs(Generic[T]):
+    a: T = attr.ib()
+
+
+@pytest.mark.usefixtures("allowed")
+@pytest.mark.parametrize("cls", [Boxed, BoxedAttrs])
+def test_what_was_made_of_a_generic_class_with_brackets_is_refused_with_the_reason(
+    box: Box, cls: Any
+) -> None:
+    assert_same(box.through(cls(1)), cls(1))
+    name = cls.__name__
+    said = rf"made as {name}\[…\]\(…\).*__orig_class__.*make it as {name}\(…\)"
+    for value in (cls[int](1), {"k": [cls[int](1)]}):
+        with pytest.raises(TypeError, match=said):
+            box.push(value, key="other")
 
 
 @pytest.mark.usefixtures("allowed")

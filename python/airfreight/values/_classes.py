@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: Airflow's own list of classes that may be loaded.
 SETTING = _airflow.ALLOWED_CLASSES
+#: What is in reasons that say more than Airflow's serializer does.
+TELLING = (SETTING, "__orig_class__")
 HOW_TO_ALLOW = f"add its class to {SETTING} (AIRFLOW__CORE__ALLOWED_DESERIALIZATION_CLASSES)"
 
 
@@ -121,6 +123,14 @@ def _state_of(value: Any) -> _State | None:
         names = [attribute.name for attribute in cls.__attrs_attrs__]
     else:
         return None
+    if "__orig_class__" in own and "__orig_class__" not in names:
+        # (`typing` sets it. What stands in the brackets is any object: no class that has a name.)
+        made = getattr(cls, "__qualname__", "").rpartition(".")[2]
+        raise Unsupported(
+            cls,
+            f"it was made as {made}[…](…), which Python notes in its __orig_class__, and what "
+            f"comes back would not have that: make it as {made}(…), without the brackets",
+        )
     slots = {name for base in cls.__mro__ for name in vars(base).get("__slots__", ())}
     if not set(own) <= set(names) or not slots - {"__weakref__", "__dict__"} <= set(names):
         return None

@@ -201,7 +201,7 @@ class Encoder:
             except Unsupported as ours:
                 tag = None
                 # (Airflow says no more than that it has failed, of what its list forbids too.)
-                if self._leaf is None or _classes.SETTING in ours.reason:
+                if self._leaf is None or any(it in ours.reason for it in _classes.TELLING):
                     wrong = ours
             tag = tag or self._tag_last(value, wrong)
             if tag is None:
