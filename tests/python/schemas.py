@@ -1,4 +1,4 @@
-"""What clouds publish of the documents that `airfreight iam-policy` and `lifecycle` print.
+"""What clouds publish of the documents that `iam-policy` and `lifecycle` print, and of a CronJob.
 
 As JSON schemas, with the members that may be there and no other. Google: the discovery documents
 of iam.googleapis.com v1 (Role, Binding, Expr) and storage.googleapis.com v1 (Bucket.lifecycle).
@@ -132,5 +132,64 @@ AZURE_LIFECYCLE = _object(
             ),
         ),
         most=100,
+    ),
+)
+
+# Kubernetes: the members of io.k8s.api.batch.v1.CronJob and what lies in it, as far as an example
+# needs them (kubernetes.io/docs/reference/kubernetes-api/workload-resources/cron-job-v1/).
+_NAME = TEXT | {"pattern": "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"}
+_RESOURCES = {
+    "type": "object",
+    "additionalProperties": False,
+    "properties": {
+        "cpu": {"type": "string", "pattern": r"^\d+m?$"},
+        "memory": {"type": "string", "pattern": r"^\d+(Ki|Mi|Gi)$"},
+    },
+}
+_KEY_OF = _object("secretKeyRef", secretKeyRef=_object("name", "key", name=_NAME, key=TEXT))
+_CONTAINER = _object(
+    *("name", "image", "command"),
+    name=_NAME,
+    image=TEXT,
+    command=_list(TEXT),
+    args=_list(TEXT),
+    env=_list(
+        _object("name", name=TEXT, value={"type": "string"}, valueFrom=_KEY_OF)
+        | {"oneOf": [{"required": ["value"]}, {"required": ["valueFrom"]}]}
+    ),
+    resources=_object(requests=_RESOURCES, limits=_RESOURCES),
+    volumeMounts=_list(
+        _object("name", "mountPath", name=_NAME, mountPath=TEXT | {"pattern": "^/"})
+    ),
+)
+_POD = _object(
+    *("containers", "restartPolicy"),
+    serviceAccountName=_NAME,
+    # (Of a Job: "Only a RestartPolicy equal to Never or OnFailure is allowed".)
+    restartPolicy={"enum": ["Never", "OnFailure"]},
+    containers=_list(_CONTAINER) | {"minItems": 1},
+    volumes=_list(
+        _object(
+            *("name", "emptyDir"),
+            name=_NAME,
+            emptyDir=_object(sizeLimit={"type": "string", "pattern": r"^\d+(Ki|Mi|Gi)$"}),
+        )
+    ),
+)
+_JOB = _object(
+    "template",
+    backoffLimit={"type": "integer", "minimum": 0},
+    template=_object("spec", spec=_POD),
+)
+CRONJOB = _object(
+    *("apiVersion", "kind", "metadata", "spec"),
+    apiVersion={"const": "batch/v1"},
+    kind={"const": "CronJob"},
+    metadata=_object("name", name=_NAME | {"maxLength": 52}),
+    spec=_object(
+        *("schedule", "jobTemplate"),
+        schedule=TEXT | {"pattern": r"^\S+( \S+){4}$"},
+        concurrencyPolicy={"enum": ["Allow", "Forbid", "Replace"]},
+        jobTemplate=_object("spec", spec=_JOB),
     ),
 )
