@@ -243,6 +243,22 @@ def test_more_rules_than_the_store_takes_are_refused(
     assert f"{where} at most" in said
 
 
+def test_the_rules_of_others_count_too(printed: Printed, tmp_path: Path) -> None:
+    ours = len(printed(store="gs://bucket/xcom")["lifecycle"]["rule"])
+    file = tmp_path / "now.json"
+
+    def merged(theirs: int) -> tuple[str, ...]:
+        rule = {"action": {"type": "Delete"}, "condition": {"age": 1}}
+        each = [rule | {"condition": {"age": number}} for number in range(1000, 1000 + theirs)]
+        file.write_text(json.dumps({"rule": each}))
+        return "--merge", str(file)
+
+    assert len(printed(*merged(100 - ours))["lifecycle"]["rule"]) == 100
+    said = printed.refused(*merged(101 - ours))
+    assert f"that would be 101 rules ({ours} of Airfreight's)" in said
+    assert "a bucket of Google Cloud Storage takes 100 at most" in said
+
+
 # --- Others ---------------------------------------------------------------------------------------
 
 
@@ -298,7 +314,7 @@ def minio() -> Iterator[MinIO]:
     try:
         MinIO.find_binary()
     except FileNotFoundError as missing:
-        pytest.skip(str(missing))
+        pytest.fail(f"{missing}: the server that these tests need is made by ./dev setup")
     with MinIO(bucket="bucket") as running:
         yield running
 

@@ -336,6 +336,7 @@ def _limits(preset: str, *sizes: str) -> None:
 def _python_tests(version: str, *, soak: bool = False) -> None:
     venv = installing.airflow_venv(version, build.wheel())
     installing.servers()
+    installing.minio()  # (For lifecycle rules, which VersityGW does not know.)
     run(
         [venv / "bin" / "python", "-m", "pytest", "-q", "tests/python", "tests/attacks"],
         env=_server_env() | ({"AIRFREIGHT_SOAK": "1"} if soak else {}),
