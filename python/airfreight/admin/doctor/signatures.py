@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from airfreight.admin.doctor import Asked
     from airfreight.config import Settings
 
-#: Rows that are looked at; the newest come last, so that this is a bound and no sample.
+#: Rows that are looked at, of which the newest come last: a bound, which is told where it is met.
 _MOST_ROWS = 100_000
 #: The signature of a reference, wherever in the text of a row: formats/reference.md.
 _SIGNATURE = re.compile(r'"sig"\s*:\s*"([A-Za-z0-9_.-]{1,64}):')
@@ -89,7 +89,7 @@ def _rows(ids: set[str]) -> Iterator[Finding]:
     try:
         from airfreight.admin import database
 
-        counts = _count(database.connect())
+        counts, whole = _count(database.connect())
     except Exception as error:  # noqa: BLE001 (no database, no driver, tasks are kept away from it)
         yield Finding(
             "signatures",
@@ -100,17 +100,25 @@ def _rows(ids: set[str]) -> Iterator[Finding]:
         return
     unsigned = counts.pop("", 0)
     total = sum(counts.values()) + unsigned
+    where = "the database" if whole else f"the first {_MOST_ROWS:,} rows of the database"
+    if not whole:
+        yield Finding(
+            "signatures",
+            UNKNOWN,
+            f"only the first {_MOST_ROWS:,} rows of the database were looked at",
+            "`airfreight sign --count` counts all",
+        )
     if unsigned and ids:
         yield Finding(
             "signatures",
             WARNING,
-            f"{unsigned} of {total} references in the database are not signed",
+            f"{unsigned} of {total} references in {where} are not signed",
             "have `airfreight sign` sign them",
         )
     elif ids:
-        yield Finding("signatures", OK, f"all of {total} references in the database are signed")
+        yield Finding("signatures", OK, f"all of {total} references in {where} are signed")
     else:
-        yield Finding("signatures", NOTE, f"{total} references are in the database")
+        yield Finding("signatures", NOTE, f"{total} references are in {where}")
     foreign = sorted(set(counts) - ids)
     if foreign:
         number = sum(counts[name] for name in foreign)
@@ -123,12 +131,15 @@ def _rows(ids: set[str]) -> Iterator[Finding]:
         )
 
 
-def _count(database: Any) -> Counter[str]:
-    """References in live rows by the id of their key; "" is for those without a signature."""
+def _count(database: Any) -> tuple[Counter[str], bool]:
+    """References in live rows by the id of their key; "" is for those without a signature.
+
+    And whether these are all.
+    """
     counts: Counter[str] = Counter()
     for number, row in enumerate(database.rows()):
         if number >= _MOST_ROWS:
-            break
+            return counts, False
         if row.archived:
             continue
         text = row.raw.decode(errors="replace") if isinstance(row.raw, bytes) else row.raw or ""
@@ -138,4 +149,4 @@ def _count(database: Any) -> Counter[str]:
         signed = _SIGNATURE.findall(text)
         counts.update(signed)
         counts[""] += max(0, len(_URI.findall(text)) - len(signed))
-    return counts
+    return counts, True
