@@ -231,6 +231,26 @@ def test_what_the_role_may_not_ask_is_not_known_and_no_failure(
     assert all("airfreight iam-policy --role" in one.fix for one in unknown)
 
 
+def test_a_role_that_is_not_shown_what_there_is_is_told_from_one_that_may_do_nothing(
+    s3: Box, proxy: CountingProxy, capsys: pytest.CaptureFixture[str]
+) -> None:
+    s3.set(deployment_id="prod-eu")
+    told = Told(capsys, "--yes")
+    assert told.find("tells a missing object from a forbidden one", "store default").state == "ok"
+    proxy.script = lambda request: REFUSED if "airfreight-probe" in request.target else None
+    told = Told(capsys, "--yes")
+    found = told.find("(strict): a missing object is a NotFoundOrDeniedError", "store default")
+    assert (found.state, told.status) == ("ok", 0)
+    assert "airfreight iam-policy --mode diagnosable" in found.fix
+    assert not [one for one in told.findings if one.area == "policy"]
+    # As long as nothing was written the two are not told apart, and nobody says that they are.
+    proxy.script = lambda request: REFUSED
+    found = Told(capsys).find("(strict)", "store default")
+    assert found.state == "unknown"
+    assert "--yes writes one" in found.fix
+    assert Told(capsys, "--yes").status == 1
+
+
 def test_what_is_wrong_with_a_bucket_is_told(
     s3: Box, proxy: CountingProxy, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -413,7 +433,7 @@ def test_references_of_rows_are_counted_by_their_keys(box: Box) -> None:
     signed = json.dumps(box.fields(box.push(b"value")))
     both = json.dumps({"a": json.loads(signed), "b": [json.loads(unsigned)]})
     counts = signatures._count(Database(unsigned, signed.encode(), both, '"plain"', None))
-    assert counts == {"": 2, "k1": 2}
+    assert counts == ({"": 2, "k1": 2}, True)
 
 
 def test_rows_without_a_signature_and_with_unknown_keys_are_told(
@@ -430,6 +450,13 @@ def test_rows_without_a_signature_and_with_unknown_keys_are_told(
     assert "airfreight sign" in found[0].fix
     assert "not valid here: old" in found[1].text
     assert [one.state for one in signatures._rows({"old"})] == ["warning"]
+    # What was not looked at is not said to be signed.
+    monkeypatch.setattr(signatures, "_MOST_ROWS", 1)
+    database._rows.reverse()
+    told, all_signed = signatures._rows({"old"})
+    assert (told.state, all_signed.state) == ("unknown", "ok")
+    assert "airfreight sign --count" in told.fix
+    assert "all of 1 references in the first 1 rows of the database" in all_signed.text
 
 
 def test_a_database_that_can_not_be_asked_is_not_known(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.server
 import json
+import re
 import threading
+import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +16,8 @@ from tests.python.conftest import Box, stored
 from tests.servers.fake_gcs import FakeGCS
 
 import airfreight
+from airfreight.admin.doctor import stores
+from airfreight.cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -197,3 +201,23 @@ def test_no_row_holds_the_connection(gcs: Box, monkeypatch: pytest.MonkeyPatch) 
     row = gcs.push(b"x")
     assert gcs.fields(row)["uri"].startswith("gs://bucket/row/")
     assert "my_gcp" not in json.dumps(gcs.fields(row))
+
+
+def test_the_doctor_tells_a_clock_that_is_wrong_by_the_probe(
+    gcs: Box, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    del gcs
+    for ahead, state in ((0, "ok"), (400, "warning"), (1000, "error")):
+
+        def clock(ahead: int = ahead) -> float:
+            return time.time() + ahead
+
+        with monkeypatch.context() as patch:
+            patch.setattr(
+                stores, "time", SimpleNamespace(time=clock, time_ns=time.time_ns), raising=True
+            )
+            status = main(["doctor", "--json", "--yes", "--no-database"])
+        told = json.loads(capsys.readouterr().out)["findings"]
+        (found,) = [one for one in told if re.search("clocks? (is|differ)", one["text"])]
+        assert (found["state"], status) == (state, int(state == "error")), told
+        assert ("s ahead of the server's" in found["text"]) == (ahead > 0)

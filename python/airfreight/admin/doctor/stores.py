@@ -35,6 +35,8 @@ _PROBE = b"written by `airfreight doctor`; may be removed\n"
 _OWNER = "af-owner"
 #: Objects whose owner is looked at.
 _LOOKED_AT = 20
+#: In warnings of `policy check` that a doctor tells where they belong.
+_ELSEWHERE = ("is not an option", "is not a setting", "answers 403 to a look")
 _LIFECYCLE = "put the rules that `airfreight lifecycle` prints to the bucket"
 _MAY_ASK = "for an answer, allow the role what `airfreight iam-policy --role doctor` prints"
 
@@ -46,27 +48,33 @@ def look(asked: Asked) -> Iterator[Finding]:
     for text in found.errors:
         yield Finding("stores", ERROR, text, "correct what is named")
     for text in found.warnings:
-        if "is not an option" not in text and "is not a setting" not in text:
+        # (Names are told with the settings, and what a store does not show with the store.)
+        if not any(words in text for words in _ELSEWHERE):
             yield Finding("policy", WARNING, text, "correct the rule")
     for store, about in zip(runtime.listed(), found.stores, strict=True):
         area = f"store {store.name or store.uri}"
         if about.state == "can't be used":
             continue
-        yield _diagnosable(area, store, about.state)
+        yield _diagnosable(area, store, about.state, asked)
         yield from _of_one(area, store, asked)
 
 
-def _diagnosable(area: str, store: Store, state: str) -> Finding:
+def _diagnosable(area: str, store: Store, state: str, asked: Asked) -> Finding:
     text = f"{store.uri} {state}"
     if store.connection[1] not in ("s3", "gs", "az"):
         return Finding(area, OK, text)
     if state == "answers":
         return Finding(area, OK, f"{text}; tells a missing object from a forbidden one")
+    text += " (strict): a missing object is a NotFoundOrDeniedError"
+    fix = "to be told which, allow what `airfreight iam-policy --mode diagnosable` prints"
+    if asked.write:
+        return Finding(area, OK, text, fix)
+    # Whoever may do nothing at all is answered in the same way.
     return Finding(
         area,
-        OK,
-        f"{text} (strict): a missing object is a NotFoundOrDeniedError",
-        "to be told which, allow what `airfreight iam-policy --mode diagnosable` prints",
+        UNKNOWN,
+        f"{text}. Whether the role may do more than that is told by a probe",
+        f"--yes writes one; {fix}",
     )
 
 
@@ -91,8 +99,7 @@ def _of_one(area: str, store: Store, asked: Asked) -> Iterator[Finding]:
         yield Finding(
             area,
             UNKNOWN,
-            "versions, public access, access logs and lifecycle rules are asked of S3 only; the "
-            "server's clock, too",
+            "versions, public access, access logs and lifecycle rules are asked of S3 only",
         )
     if store.name:
         yield from _owners(area, store, opened)
@@ -156,11 +163,21 @@ def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> 
         retention=_PROBE_SECONDS,
         seal=False,
     )
+    offset = None
     step = "writing"
     try:
+        began = time.time()
         reference = core.put(
             coordinate, [_PROBE], type="bytes", extension="txt", decision=decided.fields()
         )
+        ended = time.time()
+        if store.connection[1] in ("gs", "az"):
+            # (S3 tells its clock with any answer: `_bucket`.)
+            step = "looking at what was written"
+            there = _core.Administration([(store.name, store.uri, opened)], timeout=asked.patience)
+            written = there.head(store.name, coordinate.object_key("txt"))[3]
+            # (In whole seconds; 0 where the server does not say.)
+            offset = round(written - min(max(written, began), ended)) if written else None
         step = "reading what was written"
         same = bytes(core.get(reference)) == _PROBE
         step = "deleting what was written"
@@ -183,23 +200,29 @@ def _write(area: str, store: Store, opened: Mapping[str, str], asked: Asked) -> 
         )
         return
     yield Finding(area, OK, "a probe was written, read and deleted")
+    if offset is not None:
+        yield _clock(area, offset)
+
+
+def _clock(area: str, offset: int) -> Finding:
+    """What the server's clock, less ours, means."""
+    if abs(offset) < _SKEW_WARNING:
+        return Finding(area, OK, f"the clocks differ by {abs(offset)} s")
+    ahead = "behind" if offset > 0 else "ahead of"
+    return Finding(
+        area,
+        ERROR if abs(offset) >= _SKEW_ERROR else WARNING,
+        f"this machine's clock is {abs(offset)} s {ahead} the server's",
+        "set the clock (chrony, ntpd, or that of the host of this container)",
+    )
 
 
 def _bucket(area: str, facts: Mapping[str, Any]) -> Iterator[Finding]:
     offset = facts["clock_offset"]
     if offset is None:
         yield Finding(area, UNKNOWN, "the server's clock: no answer told a time")
-    elif abs(offset) >= _SKEW_WARNING:
-        state = ERROR if abs(offset) >= _SKEW_ERROR else WARNING
-        ahead = "behind" if offset > 0 else "ahead"
-        yield Finding(
-            area,
-            state,
-            f"this machine's clock is {abs(offset)} s {ahead} of the server's",
-            "set the clock (chrony, ntpd, or that of the host of this container)",
-        )
     else:
-        yield Finding(area, OK, f"the clocks differ by {abs(offset)} s")
+        yield _clock(area, offset)
     yield from _lifecycle(area, facts)
     off, why = facts["open_to_public"]
     if off is None:
