@@ -8,6 +8,7 @@ import json
 import random
 import re
 import sqlite3
+import sys
 import tempfile
 import time
 from datetime import datetime, timezone
@@ -886,3 +887,28 @@ def test_the_command(
         with pytest.raises(SystemExit):
             main([*words, *wrong])
         assert "right is e.g." in capsys.readouterr().err
+
+
+def test_how_far_it_is_is_shown_at_a_terminal_only(
+    world: World,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    real = runtime.administration
+    monkeypatch.setattr(runtime, "administration", lambda: Aged(real(), world.ages))
+    words = ["sweep", "--database", world.url]
+    world.run("d", "r")
+    world.push(b"1", 60, row=False)
+    assert main(["claim", "--database", world.url, "--yes"]) == main(words) == 0
+    assert "objects" not in capsys.readouterr().err
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    assert main([*words, "--yes"]) == 0
+    said = capsys.readouterr()
+    lines = said.err.replace("\033[K", "").split("\r")
+    assert any(line.endswith(" objects listed") for line in lines)
+    assert f"1 objects looked at [{'#' * 30}] 100 %" in lines
+    # That line is gone before anything else is said, and is no part of the answer.
+    assert lines[-1] == ""
+    assert "looked at" not in said.out
