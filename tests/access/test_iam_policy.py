@@ -17,6 +17,7 @@ from tests.servers.moto_server import MotoServer
 
 from airfreight import DeniedError, Error
 from airfreight._core import Administration, Coordinate, Freight
+from airfreight.admin import ownership
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -181,9 +182,24 @@ def test_the_role_of_erase_sees_and_ends_versions_and_a_worker_does_not(
     erase = stores("--role", "erase")
     rows, _ = erase.list_versions("default", key)
     assert len(rows) == 1
+    assert erase.head_version("default", key, rows[0][4])[2]["af-write"]
+    # Whose it is: an administrator has claimed it, and whoever erases reads that.
+    place = {"kind": "sqlite", "path": str(here)}
+    with pytest.raises(DeniedError, match="airfreight claim"):
+        ownership.of(erase, "default", "", place, changing=True)
+    ownership.make(stores("--mode", "diagnosable"), "default", "", place)
+    assert ownership.of(erase, "default", "", place, changing=True).unnamed
     erase.remove_version("default", key, rows[0][4])
     assert erase.list_versions("default", key) == ([], "")
-    assert erase.list_uploads("default", "") == ([], "")
+    # (MinIO lists the uploads of one exact key only.)
+    path = f"/bucket/xcom/{key}"
+    asked = actors.server.client.request("POST", path, query={"uploads": ""})
+    assert asked.status == 200
+    ((_, upload, _),), _ = erase.list_uploads("default", key)
+    erase.abort_upload("default", key, upload)
+    assert erase.list_uploads("default", key) == ([], "")
+    with pytest.raises(DeniedError):
+        put(actors.freight("--role", "erase"), Coordinate("dag", "run", "new", "return_value"))
 
 
 def test_tags_of_retention_need_what_is_printed_for_them(minio: MinIO, here: Coordinate) -> None:
