@@ -1,4 +1,4 @@
-"""The worst, in the midst of a run: the store is killed, tasks are killed, the database restarts.
+"""The worst, in the midst of a run: store, worker and tasks are killed, the database restarts.
 
 With retries on, every value that a task reported as pushed is pulled equal afterwards, and none is
 another. `./dev soak drills` does the same with 200 tasks (`AIRFLOW_TEST_DRILLS`).
@@ -24,7 +24,7 @@ from tests.servers.versitygw import VersityGW
 pytestmark = [pytest.mark.airflow, pytest.mark.s3, pytest.mark.releases("3.3.2")]
 
 TASKS = int(os.environ.get("AIRFLOW_TEST_DRILLS", "20"))
-#: How many task processes are killed.
+#: How many are killed: a worker, and processes of tasks.
 KILLS = max(3, TASKS // 20)
 #: No task of a healthy machine takes a tenth of it.
 PATIENCE = 240.0 + 6 * TASKS
@@ -73,13 +73,17 @@ class Drill:
             time.sleep(POLL)
 
     def kill_one(self) -> None:
-        """Kills a process that is running a task, if one has just said that it does."""
+        """Kills a process that is running a task, if one has just said that it does.
+
+        The first is the worker itself: the task then runs on with nobody who looks after it.
+        """
         if self.killed >= KILLS:
             return
         for mark in (self.facts / "running").glob("*"):
             with contextlib.suppress(ProcessLookupError, FileNotFoundError):
                 mark.unlink()
-                os.kill(int(mark.name), signal.SIGKILL)
+                task, worker = map(int, mark.name.split("-"))
+                os.kill(task if self.killed else worker, signal.SIGKILL)
                 self.killed += 1
                 return
 
@@ -124,18 +128,21 @@ def test_what_tasks_reported_as_pushed_is_pulled_equal_whatever_failed(drill: Dr
         lambda: None,
     )
     server.revive()
+    drill.until("a worker was killed", lambda: drill.killed > 0, drill.kill_one)
+    # In the midst of it all: the task of that worker has not come to its end.
+    assert succeeded() < TASKS
+    airflow.postgres.restart()
     drill.until(
         "task processes were killed",
         lambda: drill.killed >= KILLS or succeeded() == TASKS,
         drill.kill_one,
     )
-    airflow.postgres.restart()
     drill.until("all have ended", lambda: succeeded() == TASKS, lambda: None)
 
     assert len(airflow.xcom_rows("drills", RUN_ID)) == 2 * TASKS
     kept = drill.kept()
     assert {row["_xcom_type"] for row in kept} == {"numpy.ndarray"}
-    assert drill.killed > 0
+    assert drill.killed > 1
     print(
         f"{TASKS} tasks, {drill.killed} killed, {len(kept)} values in rows, revived "
         f"{drill.revived}, {len(drill.noted()['pushed'])} attempts that pushed"

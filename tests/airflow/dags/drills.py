@@ -1,7 +1,8 @@
 # mypy: disable-error-code="import-not-found,no-any-return,untyped-decorator"
 """DAGs `drills` and `drills_read`: many values, of tasks to which the worst happens meanwhile.
 
-Each task notes the process that it runs in, for whoever kills it, and that it has come to its end.
+Each task notes the process that it runs in and that of its worker, for whoever kills one of them,
+and that it has come to its end.
 """
 
 import datetime
@@ -49,7 +50,7 @@ def print_of(value: Any) -> str:
 def produce(index: int, ti: Any = None) -> Any:
     running = pathlib.Path(os.environ["AIRFLOW_TEST_FACTS"]) / "running"
     running.mkdir(parents=True, exist_ok=True)
-    mark = running / str(os.getpid())
+    mark = running / f"{os.getpid()}-{os.getppid()}"
     mark.touch()
     value = made(index)
     ti.xcom_push(key="also", value=made(index + 1_000))
