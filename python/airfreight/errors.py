@@ -95,10 +95,14 @@ class Error(Exception):
         parts = [self.message]
         if place := self._place():
             parts.append(f"[{place}]")
-        if self.advice:
+        if self.advice and self._is_advised():
             task = f"task '{self.task}'" if self.task else "the task that pushed it"
             parts.append(self.advice.format(task=task))
         return " ".join(parts)
+
+    def _is_advised(self) -> bool:
+        """Whether the advice of the kind is one for this error."""
+        return True
 
     def _place(self) -> str:
         """Names the XCom, the object and the answer, without what the message already says."""
@@ -249,6 +253,10 @@ class UnavailableError(Error):
 
     code = "Unavailable"
     advice = "Nothing is lost by it: run the task again when the store answers."
+
+    def _is_advised(self) -> bool:
+        """Not of what does not go by itself: a certificate, say."""
+        return self.retryable
 
 
 class ThrottledError(UnavailableError):

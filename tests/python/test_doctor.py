@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import pytest
 from tests import leaks
 from tests.python.test_redis import connect
 from tests.servers.faults import Answer
+from tests.servers.minio import MinIO
 from tests.servers.redis import Redis
 
 from airfreight import config, runtime
@@ -384,6 +386,25 @@ def test_what_goes_over_the_network_in_the_open_is_told(
     (tmp_path / "ca.pem").touch()
     (found,) = transport("s3://bucket", ca_bundle=str(tmp_path / "ca.pem"))
     assert found.state == "note"
+
+
+def test_a_certificate_of_an_unknown_authority_names_the_setting(
+    box: Box, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with MinIO(bucket="bucket", tls=True) as server:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_key)
+        box.set(store="s3://bucket/xcom", s3_endpoint_url=server.endpoint, s3_region="us-east-1")
+        told = Told(capsys)
+        assert told.status == 1
+        found = told.find("SSL certificate problem", "stores").text
+        assert re.search("set .*s3_ca_bundle.* to a file with that CA", found, re.I)
+        assert "run the task again" not in found
+        box.set(s3_ca_bundle=server.ca_file)
+        told = Told(capsys, "--yes")
+    assert told.status == 0
+    assert told.find("a probe was written, read and deleted").state == "ok"
+    assert told.find(f"certificates are checked against {server.ca_file}").state == "note"
 
 
 def test_a_redis_that_drops_values_is_told(

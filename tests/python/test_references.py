@@ -194,10 +194,12 @@ def test_each_kind_of_error_is_its_own_exception_and_says_what_to_do() -> None:
     classes = [getattr(airfreight, f"{kind}Error") for kind in kinds]
     for kind, cls in zip(kinds, classes, strict=True):
         assert issubclass(cls, airfreight.Error)
-        error = cls("It failed.", task="extract")
+        error = cls("It failed.", task="extract", retryable=True)
         assert error.code == kind
         assert len(str(error)) > len("It failed. [task 'extract'] ")
     assert len({cls.advice for cls in classes}) == len(kinds)
+    # What no waiting mends is not waited for.
+    assert str(airfreight.UnavailableError("A wrong certificate.")) == "A wrong certificate."
     # Both causes of what S3 answers to those who may not list.
     both = airfreight.NotFoundOrDeniedError.advice
     assert "missing object" in both
