@@ -40,7 +40,7 @@ def add(verbs: Any) -> None:
         "sweep",
         help="find and remove objects that no row needs any more",
         description="Looks for objects whose rows are gone (deleted in the UI or by REST, `airflow "
-        "db clean`, `dags delete`, a run with fewer mapped tasks), for rows whose objects are "
+        "db clean`, `dags delete`, or with their run), for rows whose objects are "
         "gone, and for uploads that were begun and not ended. Without --yes it only finds and "
         "counts. It removes only what bears this deployment's id, was not written within the "
         "grace period, is in no row, archive tables and references inside of values included, "
