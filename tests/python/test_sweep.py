@@ -792,6 +792,47 @@ def test_what_is_missing_leads_nowhere_only_where_the_store_was_listed(
     assert "nothing that Airfreight writes (UnicodeDecodeError)" in told[1]
 
 
+@pytest.mark.parametrize("below", [0, 1])
+def test_each_row_that_leads_to_what_can_not_be_read_keeps_its_dag(
+    world: World, below: int
+) -> None:
+    """Also where several have the same reference, or one whose object leads on to it."""
+    made = world.box.push(["x", {1: 2}], dag_id="c", run_id="r", task_id="t", key="return_value")
+    damaged = world.box.fields(made)
+    if below:
+        value = {"on": [reference.Reference.from_json(json.dumps(damaged))]}
+        made = world.box.push(value, dag_id="c", run_id="r", task_id="u", key="return_value")
+    harm(world.box.file(damaged), b"?" * damaged["size_bytes"])
+    inner = {"see": world.box.fields(made)}
+    rows = {"d": inner, "e": inner, "f": {"see": damaged}}
+    for dag, row in rows.items():
+        world.run(dag, "r")
+        world.write(row, dag_id=dag, run_id="r", task_id="t", key="return_value")
+    stays = {world.push(b"1", 60, dag_id=dag, row=False, task_id="o") for dag in rows}
+    gone = {world.push(b"1", 60, dag_id="g", row=False)}
+    assert world.swept().removed == 1
+    assert world.state.unread == len(rows)
+    assert stays <= world.keys()
+    assert not gone & world.keys()
+
+
+def test_a_fault_of_this_process_ends_the_sweep_and_is_no_damaged_value(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.run("d", "r")
+    world.push([world.put(b"end", 400, "end", run="gone")] * 2, 60)
+    orphan = world.push(b"1", 60, dag_id="e", row=False)
+
+    def save(*_: Any, **__: Any) -> None:
+        raise raised
+
+    monkeypatch.setattr(exchange, "save", save)
+    for raised in (TypeError("ours"), MemoryError(), sa.exc.OperationalError("", {}, OSError())):
+        with pytest.raises(type(raised)):
+            world.swept()
+    assert orphan in world.box.objects()
+
+
 def test_a_store_that_is_away_ends_the_sweep(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.run("d", "r")
     world.push([world.put(b"end", 400, "end", run="gone")] * 2, 60)

@@ -23,7 +23,6 @@ from airfreight.errors import (
     NotFoundError,
     NotFoundOrDeniedError,
     ReplacedError,
-    is_of_machine,
 )
 from airfreight.exchange import outage
 
@@ -81,8 +80,9 @@ class Mentions:
             for store, root in roots.items()
             for place, key in _places(root.rstrip("/"), aliases)
         ]
-        # (By all members: a copy with one that is changed would else stand for the genuine one.)
-        self._seen: dict[bytes, Error | None] = {}
+        # With one of those below that can't be read, if there is any, and why. (By all members: a
+        # copy with one that is changed would else stand for the genuine one.)
+        self._seen: dict[bytes, tuple[dict[str, Any], Error] | None] = {}
 
     def of(self, raw: bytes | str) -> Iterator[tuple[str, str]]:
         """Store and key of each object that a row's value speaks of, or that leads on from there.
@@ -172,6 +172,7 @@ class Mentions:
     def _below(self, reference: dict[str, Any]) -> Iterator[dict[str, Any]]:
         """The references in the object that one leads to, in those that they lead to, and so on."""
         waiting = [reference]
+        leads: dict[bytes, list[bytes]] = {}  # From where to each.
         while waiting:
             one = waiting.pop()
             if not _may_hold(one):
@@ -180,7 +181,8 @@ class Mentions:
             if name in self._seen:
                 # (Of each row that leads to what can't be read it is told.)
                 if (known := self._seen[name]) is not None:
-                    self._miss(one, known)
+                    self._miss(*known)
+                    self._mark(name, known, leads)
                 continue
             if len(self._seen) >= _REMEMBERED:
                 self._seen.clear()
@@ -188,14 +190,37 @@ class Mentions:
                 inside = self._look_into(one)
             except Error as error:
                 self._miss(one, error)
-                self._seen[name] = error.with_traceback(None)
+                self._mark(name, (one, error.with_traceback(None)), leads)
                 continue
             # (One in a document is found by its tag and by its first member.)
-            found = list({_text(inner): inner for inner in inside if self._is_text(inner)}.values())
-            yield from found
-            waiting += found
+            found = {_text(inner): inner for inner in inside}
+            deep = found.pop(b"", None)
+            yield from found.values()
+            waiting += found.values()
+            for text, inner in found.items():
+                if _may_hold(inner):
+                    leads.setdefault(blake2b(text, digest_size=16).digest(), []).append(name)
             # Not before its last one was handed over.
             self._seen[name] = None
+            if deep is not None:
+                unread: tuple[dict[str, Any], Error] = {}, _too_deep()
+                self._miss(*unread)
+                self._mark(name, unread, leads)
+
+    def _mark(
+        self,
+        name: bytes,
+        unread: tuple[dict[str, Any], Error],
+        leads: Mapping[bytes, Sequence[bytes]],
+    ) -> None:
+        """Notes what can't be read with it, and with all that were found to lead there."""
+        waiting = [name]
+        while waiting:
+            one = waiting.pop()
+            # (One of them is enough: by then it was told of each.)
+            if one == name or self._seen.get(one) is None:
+                self._seen[one] = unread
+                waiting += leads.get(one, ())
 
     def _is_listed(self, reference: Mapping[str, Any]) -> bool:
         """Whether it tells something that an object is not there.
@@ -300,14 +325,16 @@ def _too_deep() -> InvalidError:
 
 @contextlib.contextmanager
 def _reading() -> Iterator[None]:
-    """Has whatever is wrong with what somebody wrote into a row be an error of ours."""
+    """Has whatever is wrong with what somebody wrote into a row be an error of ours.
+
+    No more than what decoders raise of bytes: all else is a fault of ours, or of this process, of
+    which nothing follows for the row. It ends the sweep.
+    """
     try:
         yield
-    except (Error, MemoryError):
+    except Error:
         raise
-    except Exception as error:
-        if is_of_machine(error):
-            raise
+    except (ValueError, RecursionError) as error:
         # (By its kind only: some say of what bytes they are.)
         kind = type(error).__name__
         raise InvalidError(f"it is nothing that Airfreight writes ({kind})") from error

@@ -148,6 +148,8 @@ class Sweep:
         self._all_take = 0.0
         #: How the keys of DAGs begin that are kept for what can't be read, and of how many.
         self._unsure: tuple[int, set[str]] = 0, set()
+        #: How often something could not be read.
+        self._misses = 0
         #: The row that is looked at; or its DAG, and how it is told of.
         self._row: Row | tuple[str, str] = "", ""
 
@@ -306,11 +308,16 @@ class Sweep:
                     yield
         # Only now: to read many objects takes long, and the transaction is not open any more.
         before = b""
+        misses = self._misses
         for count, line in enumerate(leading, 1):
             text, _, about = line.partition(SEPARATOR)
-            # (One that many rows have is looked into for the first.)
+            # (One that many rows have is looked into for the first; where it leads to what can't be
+            # read, each of them is to be told, and its DAG kept.)
             if text != before:
-                before = text
+                before, misses = text, self._misses
+            elif self._misses == misses:
+                text = b""
+            if text:
                 dag, where = json.loads(about)
                 self._row = dag, where
                 for store, key in mentions.inside(json.loads(text)):
@@ -328,6 +335,7 @@ class Sweep:
 
     def _miss(self, reference: Mapping[str, Any], error: Error) -> None:
         """Keeps what the row that is looked at may lead to."""
+        self._misses += 1
         row = self._row
         dag, where = row if isinstance(row, tuple) else (row.dag, _told(row))
         dags = {name for name in (dag, reference.get("dag")) if isinstance(name, str) and name}
