@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 import traceback
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from tests import leaks
 import airfreight
 from airfreight import _secrets, config, exchange, provider, runtime
 from airfreight._settings_table import BY_NAME
+from airfreight.exchange import push
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -355,6 +357,28 @@ def test_without_a_key_a_rule_may_say_that_containers_hand_over_references(box: 
     # With keys, only a signature counts.
     box.set(signing_keys=KEY)
     _stays_a_value(made, ADDRESS)
+
+
+def test_what_is_handed_over_is_none_where_a_rule_asks_for_an_encryption_that_it_does_not_tell(
+    box: Box, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = box.push()
+    asks: list[dict[str, Any]] = [
+        {"encryption_key": "arn:aws:kms:eu-west-1:1:key/k"},
+        {"seal": True},
+    ]
+    for asked in asks:
+        with push._under(replace(push._now(), accept_external=True, **asked)):
+            assert push._adopted(made, ADDRESS) is None
+        said = caplog.records[-1].getMessage()
+        assert "is pushed as the value that it is" in said
+        assert f"{next(iter(asked))} " in said
+        assert "right is to have the container" in said
+    # Who signs one answers for the key by which the store has encrypted it.
+    box.set(signing_keys=KEY)
+    signed = box.push()
+    with push._under(replace(push._now(), **asks[0])):
+        assert push._adopted(signed, ADDRESS) is not None
 
 
 def test_what_is_handed_over_takes_the_place_of_what_the_task_pushed_before(

@@ -233,6 +233,22 @@ def _looks_like_ours(value: Any) -> bool:
     return isinstance(value, dict) and value.keys() >= json_.OUR_MARKERS
 
 
+_NOT_ADOPTED = "XCom %r: a dict that looks like a reference is pushed as the value that it is: %s"
+
+
+def _unencrypted(decision: Decision, asks: str) -> str:
+    """Why an object that another has written is none that a rule allows."""
+    right = (
+        "have the container push it sealed, with the keys of the workers"
+        if asks == "seal"
+        else "have the container sign it, which says that it was written with that key"
+    )
+    return (
+        f"{decision.label(asks).rstrip(',')} asks for encryption, and its object was written "
+        f"without it, or nothing says that it was not; right is to {right} (docs/signing.md)"
+    )
+
+
 def _adopted(value: dict[Any, Any], address: Address) -> Any:
     """The row of a reference that a container has made for this XCom; None where it is none.
 
@@ -241,12 +257,18 @@ def _adopted(value: dict[Any, Any], address: Address) -> Any:
     """
     decision = _now()
     external = decision.accept_external
-    if decision.seal and not value.get("sealed"):
-        return None  # What is to be encrypted here is, whoever has made it.
     if type(value) is not dict or value["_xcom_backend"] == "inline" or address.missing():
         return None
     if not external and "sig" not in value:
         return None  # (Without a look at the store's settings.)
+    # What is to be encrypted is, whoever has made it. By which key a store has encrypted an object
+    # no reference says: who signs one answers for that.
+    asks = "seal" if decision.seal and not value.get("sealed") else ""
+    if not asks and decision.encryption_key and not value.get("sig"):
+        asks = "encryption_key"
+    if asks:
+        _task_log.warning(_NOT_ADOPTED, address.key, _unencrypted(decision, asks))
+        return None
     try:
         text = json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError):
@@ -257,11 +279,7 @@ def _adopted(value: dict[Any, Any], address: Address) -> Any:
     except ConfigError:
         raise
     except Error as error:
-        _task_log.warning(
-            "XCom %r: a dict that looks like a reference is pushed as the value that it is: %s",
-            address.key,
-            error.message,
-        )
+        _task_log.warning(_NOT_ADOPTED, address.key, error.message)
         return None
     row = json.loads(reference)
     _settle(address, keep=row["write"])
