@@ -6,8 +6,7 @@ the workers of this DAG one of
 - `AIRFREIGHT_SWEEP_DATABASE`: the URL of a database user that may read, and delete from `xcom`
   where `--retention` is used;
 - `AIRFREIGHT_SWEEP_API`: Airflow's address, and `AIRFREIGHT_API_TOKEN`, a token of a user who may
-  read all DAGs. Its `--without-archives` says that what `airflow db clean` has put into archives
-  may go, which no API shows: see docs/sweep.md, "Without the database", first;
+  read all DAGs. `WITHOUT_ARCHIVES` below has to be set for it, once that holds;
 
 or run it beside the scheduler (`examples/kubernetes/airfreight-sweep.yaml`). On Airflow 2 nothing
 is needed.
@@ -23,6 +22,12 @@ try:
     from airflow.sdk import dag, task
 except ImportError:  # Airflow 2
     from airflow.decorators import dag, task
+
+#: With `AIRFREIGHT_SWEEP_API` alone. False: nothing is removed, the task fails and says why. Set it
+#: to True where `airflow db clean` is never run, or always with `--skip-archive`, or its archives
+#: may lose their objects, and it has never removed rows of the table `dag`: no API shows what it
+#: puts away (docs/sweep.md, "Without the database").
+WITHOUT_ARCHIVES = False
 
 
 @dag(
@@ -44,7 +49,8 @@ def airfreight_sweep() -> None:
             # this task when the command fails.)
             env["AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"] = database
         elif address := os.environ.get("AIRFREIGHT_SWEEP_API"):
-            command += ["--via", "api", "--api-url", address, "--without-archives"]
+            command += ["--via", "api", "--api-url", address]
+            command += ["--without-archives"] if WITHOUT_ARCHIVES else []
         subprocess.run(command, check=True, env=env)
 
     sweep()

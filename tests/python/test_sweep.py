@@ -589,6 +589,31 @@ def test_rows_are_read_again_by_a_sweep_that_was_ended_long_ago(world: World) ->
     assert airfreight.get(end) == b"end"
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_a_task_that_outlives_its_run_is_looked_at_by_a_sweep_that_goes_on_too(
+    world: World, monkeypatch: pytest.MonkeyPatch, again: bool
+) -> None:
+    """What it writes may refer to any candidate, between two looks at all rows."""
+    monkeypatch.setattr(sweep, "_AT_A_TIME", 1)
+    world.run("d", "late", ended=0.01)
+    keys = sorted(world.push(b"1", 60, task_id=f"t{n}", run_id="gone", row=False) for n in range(3))
+    folder = world.box.root.parent / "again"
+    made = world.sweeper(folder=folder)
+    steps = made.steps()
+    while made.state.step != "remove":
+        next(steps)
+    if again:
+        made = world.sweeper(folder=folder)
+        steps = made.steps()
+    while made.state.found["default"].removed < 1:
+        next(steps)
+    reference = {"_airfreight": 1, "uri": f"file://{world.box.root}/{keys[2]}"}
+    world.rows.xcom("d", "late", "t", world.rows.row({"see": reference}))
+    for _ in steps:
+        pass
+    assert world.keys() == {keys[2]}
+
+
 def test_a_sweep_does_not_go_on_where_what_it_read_is_gone(world: World, tmp_path: Path) -> None:
     world.run("d", "r")
     keys = {world.push(b"1", 60, task_id=f"t{n}") for n in range(3)}

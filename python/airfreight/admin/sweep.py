@@ -140,8 +140,11 @@ class Sweep:
         self._newly: Mentions | None = None
         self._last: dict[str, frozenset[str]] | None = None
         self._known_runs: dict[tuple[str, str], Run | None] = {}
-        #: Runs that were at work since rows were read, by how the keys of their objects begin.
+        #: Runs that were at work since rows were read, by how the keys of their objects begin. In
+        #: memory alone: who goes on asks for them again, and for all rows since then.
         self._working: dict[str, Run] = {}
+        #: Whether it has those that ended shortly before rows were read, too.
+        self._knows_late = False
         #: When rows were looked at last, those of all runs too, and how long that takes.
         self._looked_at: float | None = None
         self._looked_at_all: float | None = None
@@ -278,12 +281,10 @@ class Sweep:
         self.state.expired_rows *= self._remove
         with self._source.snapshot() as still:
             last = self._last = self._last_runs(still)
-            late = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _LATE_TASKS
             for run in still.runs():
                 self.state.runs += 1
                 self.state.last_run = run.id
-                if not run.over or (run.ended is not None and run.ended >= late):
-                    self._note_work(run)
+                self._note_late(run)
                 runs.add(f"{_run_prefix(run.dag, run.run)}\t{self._held(run, last)}".encode())
             self._tell("read", 0, 0)
             for row in still.rows(marked=True):
@@ -325,6 +326,7 @@ class Sweep:
             if count % _PAGE == 0:
                 self._tell("read", self.state.rows, 0)
                 yield
+        self._knows_late = True
         leading.clear()
         for lines in (*needed.values(), runs):
             lines.flush()
@@ -521,6 +523,10 @@ class Sweep:
         if self._newly is None:
             self._newly = self._mentions()
         self._source = self._source.again()
+        if not self._knows_late:  # Another process has read the rows.
+            for run in self._source.runs():
+                self._note_late(run)
+            self._knows_late = True
         for run in self._source.at_work(self.state.last_run):
             self._note_work(run)
         before = self._looked_at_all
@@ -537,6 +543,12 @@ class Sweep:
         """From when on rows were not seen, if that was the last look at them."""
         seen = self.state.read_at if look is None else look
         return datetime.fromtimestamp(seen, timezone.utc) - _CLOCKS
+
+    def _note_late(self, run: Run) -> None:
+        """Notes a run if its tasks may have written since rows were read."""
+        late = datetime.fromtimestamp(self.state.read_at, timezone.utc) - _LATE_TASKS
+        if not run.over or (run.ended is not None and run.ended >= late):
+            self._note_work(run)
 
     def _note_work(self, run: Run) -> None:
         self._working[_run_prefix(run.dag, run.run)] = run
