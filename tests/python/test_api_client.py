@@ -104,6 +104,42 @@ def test_what_is_no_token_is_an_error_that_names_its_place_and_not_what_is_there
         Token(file, "true")
 
 
+def test_a_command_that_does_not_end_is_an_error_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api_client, "COMMAND_TIMEOUT", 0.2)
+    script = tmp_path / "token"
+    script.write_text(f"sleep 300 &\necho $! > '{tmp_path}/child'\necho {MARK}\nwait\n")
+    with pytest.raises(ConfigError, match=r"--api-token-cmd did not end within 0.2 s") as caught:
+        Token(None, f"sh '{script}'").get()
+    assert MARK not in str(caught.value)
+    # Nor does what it had started go on. (A zombie has no command line.)
+    child = Path("/proc", (tmp_path / "child").read_text().strip(), "cmdline")
+    assert not child.exists() or not child.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://airflow.example.com", True),
+        ("http://10.0.0.1:8080", True),
+        (URL, False),
+        ("http://localhost:8080", False),
+        ("http://[::1]:8080", False),
+        ("http://127.0.0.2", False),
+    ],
+)
+def test_a_token_that_would_go_through_a_network_in_clear_is_told_of(
+    url: str, told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr(api.Api, "check", lambda _: None)
+    api.connect(url, Token(), said.append)
+    assert [f"--api-url ([api] base_url) {url} is plain http" in text for text in said] == [True][
+        : int(told)
+    ]
+
+
 def test_a_token_that_has_expired_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "token"
     file.write_text("first")
@@ -238,6 +274,16 @@ def test_an_airflow_that_does_not_show_all_is_refused(
     api.Api(client(Airflow())).check()
     with pytest.raises(kind, match=words):
         api.Api(client(Airflow(**changed))).check()
+
+
+def test_a_row_that_airflow_can_not_tell_is_named_with_the_way_round() -> None:
+    source = api.Api(client(lambda _: httpx.Response(500, text="Internal Server Error")))
+    with pytest.raises(UnavailableError, match="--via db") as caught:
+        list(source.find([("sales", "r1", "load", 3, "frame")]))
+    said = str(caught.value)
+    for part in ("dag 'sales'", "run 'r1'", "task 'load'", "map index 3", "key 'frame'"):
+        assert part in said
+    assert "the store" not in said
 
 
 def test_an_airflow_that_does_not_show_all_any_more_is_refused() -> None:

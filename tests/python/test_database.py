@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sqlite3
 import tempfile
 from datetime import datetime, timedelta, timezone
 from functools import partial
@@ -296,6 +297,18 @@ def test_a_snapshot_does_not_see_what_changes(rows: databases.Rows) -> None:
 
 def test_no_replica(rows: databases.Rows) -> None:
     assert not _database(rows).is_replica()
+
+
+@pytest.mark.parametrize("missing", ["xcom", "task_instance", "dag_run"])
+def test_a_database_without_a_table_of_airflow_is_named_without_its_password(
+    missing: str, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path}/airflow.db"
+    with contextlib.closing(sqlite3.connect(tmp_path / "airflow.db")) as connection:
+        for name in {"xcom", "task_instance", "dag_run"} - {missing}:
+            connection.execute(f"CREATE TABLE {name} (id INT)")
+    with pytest.raises(ConfigError, match=f"has no table {missing}: .*airflow db migrate"):
+        connect(url)
 
 
 def test_what_is_no_database_of_airflow(tmp_path: Path) -> None:

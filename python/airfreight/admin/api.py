@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from airfreight._imports import loading
-from airfreight.admin import ownership, paging
+from airfreight.admin import api_client, ownership, paging
 from airfreight.admin.api_client import Client
-from airfreight.admin.rows import MARK, Row, Run
+from airfreight.admin.rows import MARK, AirflowUnavailableError, Row, Run
 from airfreight.errors import ConfigError, InternalError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ _ORDER = ("dag_id", "run_id", "task_id", "map_index", "key")
 _NO_ENTRY = "XCom entry with key: "
 _NONE_TO_DELETE = "The XCom with key: "
 _NO_RUN = "The DagRun with dag_id: "
+#: What it answers where it fails over a single thing (HTTP).
+_FAULT = 500
 
 #: What names end with that are given anew in each network, cluster or machine.
 _OF_A_NETWORK = (
@@ -61,17 +63,18 @@ _Asked = TypeVar("_Asked")
 _Found = TypeVar("_Found")
 
 
-def connect(url: str | None, token: Token) -> Api:
+def connect(url: str | None, token: Token, warn: Callable[[str], None] = lambda _: None) -> Api:
     """Opens an Airflow, and makes sure that all of its rows can be seen.
 
     Args:
         url: None: `[api] base_url`.
         token: of a user who may read all DAGs.
+        warn: is told what is not as it should be.
 
     Raises:
         ConfigError: there is no such Airflow, or the user may not.
         UnsupportedError: it is a release whose API does not show what a sweep has to know.
-        UnavailableError: it does not answer.
+        AirflowUnavailableError: it does not answer.
     """
     if not url:
         with loading:
@@ -83,7 +86,13 @@ def connect(url: str | None, token: Token) -> Api:
             "where is Airflow's API? Give --api-url https://airflow.example.com, or set "
             "AIRFLOW__API__BASE_URL"
         )
-    made = Api(Client(url, token))
+    client = Client(url, token)
+    if api_client.exposes(client.url):
+        warn(
+            f"--api-url ([api] base_url) {client.url} is plain http: whoever is on the way there "
+            "can read the token, and use it. Right is https://…, or http on this machine alone"
+        )
+    made = Api(client)
     made.check()
     return made
 
@@ -91,8 +100,8 @@ def connect(url: str | None, token: Token) -> Api:
 class Api:
     """The rows and the runs: a `airfreight.admin.rows.Source`.
 
-    Threads: any; it starts some of its own. Errors: those of `Client`, and UnavailableError where
-    rows come and go faster than they can be read.
+    Threads: any; it starts some of its own. Errors: those of `Client`, and AirflowUnavailableError
+    where rows come and go faster than they can be read.
     """
 
     def __init__(self, client: Client, page: int = PAGE) -> None:
@@ -270,10 +279,22 @@ class Api:
         return self._entry(*entry.where)
 
     def _entry(self, dag: str, run: str, task: str, index: int, key: str) -> Row | None:
-        found = self._client.get(
-            *_entries(dag, run, task), key, absent=_NO_ENTRY,
-            query={"map_index": index, "deserialize": "false", "stringify": "false"},
-        )  # fmt: skip
+        try:
+            found = self._client.get(
+                *_entries(dag, run, task), key, absent=_NO_ENTRY,
+                query={"map_index": index, "deserialize": "false", "stringify": "false"},
+            )  # fmt: skip
+        except AirflowUnavailableError as error:
+            # (A row that it can't make JSON of, and a fault of the server, have one answer. What is
+            # in a row that nobody could read might be anything, and so this is the end, too.)
+            if error.http_status == _FAULT:
+                error.message += (
+                    ". Where it is this row's (a value that is no JSON, such as NaN), and comes "
+                    "again, the database shows it: --via db; or delete that XCom, or run its task "
+                    "again"
+                )
+                error.name_xcom({"dag": dag, "run": run, "task": task, "map": index, "key": key})
+            raise
         if found is None:
             return None
         entry = _Entry(found, self.name)

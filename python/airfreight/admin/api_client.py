@@ -6,10 +6,13 @@ What is not exactly an answer of Airflow's to the request is an error. That ther
 
 from __future__ import annotations
 
+import contextlib
+import ipaddress
 import json
 import logging
 import os
 import shlex
+import signal
 import subprocess
 import threading
 import time
@@ -19,7 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx
 
-from airfreight.errors import ConfigError, InternalError, UnavailableError, UnsupportedError
+from airfreight.admin.rows import AirflowUnavailableError
+from airfreight.errors import ConfigError, InternalError, UnsupportedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 VARIABLES = ("AIRFREIGHT_API_TOKEN", "AIRFLOW_CLI_TOKEN")
 #: Seconds for one answer: a page of a large table is sorted for it.
 _TIMEOUT = 60.0
+#: Seconds for a command that prints the token, which may ask another service for it.
+COMMAND_TIMEOUT = 60.0
 #: Seconds between tries of what may pass: 60 in all.
 _PAUSES = (0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 29.5)
 _PASSES = (429, 502, 503, 504)
@@ -96,14 +102,32 @@ class Token:
     def _run(self, place: str) -> str:
         try:
             words = shlex.split(self._command)
-            done = subprocess.run(  # noqa: S603 (the caller's own command, by no shell)
-                words, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False
+            # (A session of its own: what it has started goes with it.)
+            running = subprocess.Popen(  # noqa: S603 (the caller's own command, by no shell)
+                words,
+                stdout=subprocess.PIPE,
+                stdin=subprocess.DEVNULL,
+                text=True,
+                start_new_session=True,
             )
         except (OSError, ValueError, IndexError) as error:
             raise ConfigError(f"{place} can't be run: {type(error).__name__}") from None
-        if done.returncode:
-            raise ConfigError(f"{place} ended with status {done.returncode}")
-        return done.stdout
+        with running:
+            try:
+                printed, _ = running.communicate(timeout=COMMAND_TIMEOUT)
+            except BaseException as error:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(running.pid, signal.SIGKILL)
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                raise ConfigError(
+                    f"{place} did not end within {COMMAND_TIMEOUT:g} s, and was ended. Right is a "
+                    "command that prints the token and asks for nothing; give curl in it a "
+                    "--max-time (docs/sweep.md)"
+                ) from None
+        if running.returncode:
+            raise ConfigError(f"{place} ended with status {running.returncode}")
+        return printed
 
 
 def place(url: str) -> str:
@@ -137,12 +161,21 @@ def place(url: str) -> str:
     return made
 
 
+def exposes(url: str) -> bool:
+    """Whether a token would go to an address (of `place`) in clear, through a network."""
+    parts = urllib.parse.urlsplit(url)
+    host = (parts.hostname or "").rstrip(".")
+    with contextlib.suppress(ValueError):
+        return parts.scheme == "http" and not ipaddress.ip_address(host).is_loopback
+    return parts.scheme == "http" and host != "localhost" and not host.endswith(".localhost")
+
+
 class Client:
     """GET and DELETE of one Airflow, as JSON.
 
-    Threads: any. Errors: UnavailableError where it does not answer or has a fault, after a minute
-    of tries where that may pass; ConfigError where what answers is no Airflow 3, or refuses the
-    token or what its user asks for; InternalError where an answer is not what it has to be.
+    Threads: any. Errors: AirflowUnavailableError where it does not answer or has a fault, after a
+    minute of tries where that may pass; ConfigError where what answers is no Airflow 3, or refuses
+    the token or what its user asks for; InternalError where an answer is not what it has to be.
     """
 
     def __init__(
@@ -257,7 +290,7 @@ class Client:
             if pause is None or method != "GET":
                 break
             self._sleep(pause)
-        raise UnavailableError(f"Airflow's API does not answer: {said}")
+        raise AirflowUnavailableError(f"Airflow's API does not answer: {said}")
 
     def _wrong(self, status: int, detail: object, said: str) -> Exception:
         """The error that an answer is."""
@@ -279,7 +312,9 @@ class Client:
                 "Give --api-url an address that answers itself"
             )
         if status >= httpx.codes.INTERNAL_SERVER_ERROR:
-            return UnavailableError(f"Airflow's API has a fault: {said}. Its log tells more")
+            return AirflowUnavailableError(
+                f"Airflow's API has a fault: {said}. Its log tells more", http_status=status
+            )
         if status == _MISSING and detail in (None, "Not Found"):
             return UnsupportedError(
                 f"{said}: there is no such thing in this API. --api-url has to be that of an "

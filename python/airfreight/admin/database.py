@@ -25,8 +25,8 @@ from sqlalchemy.pool import NullPool
 
 from airfreight._imports import loading
 from airfreight.admin import ownership
-from airfreight.admin.rows import LIVE, MARK, Row, Run
-from airfreight.errors import ConfigError, InvalidError, UnavailableError
+from airfreight.admin.rows import LIVE, MARK, AirflowUnavailableError, Row, Run
+from airfreight.errors import ConfigError, InvalidError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -68,7 +68,7 @@ def connect(url: str | None = None) -> Database:
 
     Raises:
         ConfigError: there is no such database, it is not Airflow's, or tasks are kept away from it.
-        UnavailableError: it does not answer.
+        AirflowUnavailableError: it does not answer.
     """
     arguments: dict[str, Any] = {}
     if url is None:
@@ -110,7 +110,7 @@ class Database:
     """The rows and the runs.
 
     Threads: each call has a connection of its own, but for `snapshot`, which is for one thread.
-    Errors: UnavailableError where the database does not answer.
+    Errors: AirflowUnavailableError where the database does not answer.
     """
 
     def __init__(self, engine: Engine, held: Connection | None = None) -> None:
@@ -119,10 +119,14 @@ class Database:
         self._held = held
         with self._connected() as connection:
             names = set(sa.inspect(connection).get_table_names())
-            if not names & set(LIVE) or "dag_run" not in names:
+            missing = [name for name in ("dag_run", "task_instance") if name not in names]
+            if not names & set(LIVE):
+                missing.insert(0, LIVE[0])
+            if missing:
                 raise ConfigError(
-                    f"the database {self.name} has no table of XComs: either it is not Airflow's, "
-                    "or `airflow db migrate` has not run"
+                    f"the database {self.name} has no table {' or '.join(missing)}: either it is "
+                    "not Airflow's, or `airflow db migrate` has not run. Right is what [database] "
+                    "sql_alchemy_conn of the scheduler says"
                 )
             unknown = [name for name in names if _UNKNOWN.fullmatch(name) and name not in LIVE]
             if unknown:
@@ -680,6 +684,6 @@ def _asking(name: str) -> Iterator[None]:
         yield
     except sa.exc.DBAPIError as error:
         said = str(error.orig).strip().splitlines()
-        raise UnavailableError(
+        raise AirflowUnavailableError(
             f"the metadata database {name}: {said[0] if said else type(error.orig).__name__}"
         ) from error

@@ -12,7 +12,7 @@ from collections import deque
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
-from airfreight.errors import UnavailableError
+from airfreight.admin.rows import AirflowUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator
@@ -45,7 +45,7 @@ def walk(
         limit: of items in a page.
 
     Raises:
-        UnavailableError: it changes faster than it can be read, or comes in no order.
+        AirflowUnavailableError: it changes faster than it can be read, or comes in no order.
     """
     known: dict[Hashable, None] = {}
     recent: deque[Hashable] = deque()
@@ -58,7 +58,7 @@ def walk(
         if not sorted_ or not joins or (not page and total):
             tries += 1
             if tries > _TRIES:
-                raise UnavailableError(
+                raise AirflowUnavailableError(
                     "what Airflow's API lists changes faster than it can be read, or comes in no "
                     f"order: {tries} answers about {total:,} items did not join what was read"
                 )
@@ -83,7 +83,7 @@ def walk(
         elif len(page) <= back:
             tries += 1
             if tries > _TRIES:
-                raise UnavailableError(
+                raise AirflowUnavailableError(
                     f"Airflow's API tells of {total:,} items and gives {offset + len(page):,}"
                 )
         offset += max(0, len(page) - back)

@@ -9,6 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+from airfreight.errors import UnavailableError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from contextlib import AbstractContextManager
@@ -18,6 +20,12 @@ if TYPE_CHECKING:
 LIVE = ("xcom", "xcom_v1", "xcom_v2")
 #: What each row that Airfreight wrote has in it, and each that holds one of its references.
 MARK = "_airfreight"
+
+
+class AirflowUnavailableError(UnavailableError):
+    """Airflow's database, or its API, could not be reached or is failing."""
+
+    advice = "Nothing is lost by it: run the same command again when it answers."
 
 
 @dataclass(frozen=True)

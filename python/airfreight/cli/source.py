@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,7 +67,9 @@ def find(asked: argparse.Namespace) -> Source:
         from airfreight.admin import api, api_client
 
         return api.connect(
-            asked.api_url, api_client.Token(asked.api_token_file, asked.api_token_cmd)
+            asked.api_url,
+            api_client.Token(asked.api_token_file, asked.api_token_cmd),
+            warn=lambda text: print(f"warning: {text}", file=sys.stderr),
         )
     if given:
         raise ConfigError(f"{given[0]} is for --via api, which is not given")
