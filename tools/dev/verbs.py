@@ -6,7 +6,6 @@ import argparse
 import os
 import subprocess
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tests.servers.azurite import Azurite
@@ -16,10 +15,12 @@ from tests.servers.versitygw import VersityGW
 
 from tools.dev import build, docs, leaks, lint, matrix
 from tools.dev import setup as installing
-from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, run, say
+from tools.dev.base import BIN, BUILD, ROOT, TOOLS_VENV, DevError, output, run, say
 from tools.dev.stages import Stages
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tests.servers.s3_server import S3Server
 
 # The releases that the whole suite runs on, and those that a push–pull–map DAG runs on.
@@ -96,7 +97,7 @@ def soak(arguments: argparse.Namespace) -> int:
     installing.everything()
     stages = Stages(only=arguments.stages)
     stages.stage("analyzer", partial(lint.tidy, analyze=True))
-    stages.stage("core", lambda: _ctest("release", second_server=True))
+    stages.stage("core", partial(_ctest, "release"))
     stages.stage("core-repeated", _repeat)
     stages.stage("mutations", lambda: run(["python3", "-m", "tests.faults.mutate"]))
     stages.stage("fuzz", partial(_fuzz, 600))
@@ -126,9 +127,9 @@ def test(arguments: argparse.Namespace) -> int:
     stages.stage("wheel", _wheel, after=("setup",), compiles=True)
     stages.stage("lint", _lint, after=("setup",))
     stages.stage("clang-tidy", lint.tidy, after=("setup",), compiles=True)
-    stages.stage("core-asan", partial(_sanitized, "asan"), after=base, compiles=True)
-    stages.stage("core-tsan", partial(_sanitized, "tsan"), after=base, compiles=True)
-    stages.stage("core", lambda: _ctest("debug", second_server=True), after=base, compiles=True)
+    stages.stage("core-asan", partial(_core, "asan"), after=base, compiles=True)
+    stages.stage("core-tsan", partial(_core, "tsan"), after=base, compiles=True)
+    stages.stage("core", partial(_core, "debug", second_server=True), after=base, compiles=True)
     # The longest row. One Airflow at a time: it wants memory, and some of its ports are the same
     # for all.
     for version in (*AIRFLOW_FULL, *AIRFLOW_SHORT):
@@ -170,50 +171,54 @@ def _lint() -> None:
     run(["python3", "-m", "tests.faults.mutate", "--check"])
 
 
-def _ctest(preset: str, *, second_server: bool = False) -> None:
+def _ctest(preset: str) -> None:
+    """Each test in a process of its own, which none can leave anything to: minutes of starts."""
     folder = build.configure_and_build(preset)
     installing.servers()
     # Unit tests and fault cases need no server; the conformance suite runs against real ones.
     run(["ctest", "--test-dir", folder, "--output-on-failure", "-j2", "-L", "unit|faults"], tail=12)
-    _conformance(folder, VersityGW)
-    if second_server:
-        installing.minio()
-        _conformance(folder, MinIO, "--tls")
+    ctest = ["ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance"]
+    _conformance(VersityGW, *ctest, "--no-tests=error", tail=16)
+    installing.minio()
+    _conformance(MinIO, *ctest, "--no-tests=error", "-R", "/s3( |$)", tail=16)
 
 
 # What ThreadSanitizer can't know; below the folder that everything runs in.
 _SUPPRESSIONS = "suppressions=tests/tsan.supp"
 
 
-def _sanitized(preset: str) -> None:
-    """The same tests under a sanitizer, each program in one process.
-
-    To start one for each test, as ctest does, takes longer there than most tests.
-    """
+def _core(preset: str, *, second_server: bool = False) -> None:
+    """The same tests, each program in one process: to start one takes longer than most tests."""
     folder = build.configure_and_build(preset)
     installing.servers()
     run([folder / "airfreight_unit_tests", "--gtest_brief=1"])
     run([folder / "airfreight_fault_tests", "--gtest_brief=1"])
-    program = str(folder / "airfreight_conformance_tests")
+    program = [str(folder / "airfreight_conformance_tests"), "--gtest_brief=1"]
     options = {"TSAN_OPTIONS": _SUPPRESSIONS} if preset == "tsan" else {}
-    run(
-        [*_BESIDE, "python3", "-m", VersityGW.__module__, "--bucket", "conformance", "--",
-         program, "--gtest_brief=1"],
-        env=_server_env() | options,
-    )  # fmt: skip
+    _conformance(VersityGW, *program, env=options)
+    if second_server:
+        installing.minio()
+        which = "--gtest_filter=*/s3"
+        if "/s3" not in output([*program, which, "--gtest_list_tests"]):
+            raise DevError(f"{which} finds no test")
+        _conformance(MinIO, *program, which)
 
 
-def _conformance(folder: Path, server: type[S3Server], *options: str) -> None:
+def _conformance(
+    server: type[S3Server],
+    *command: str,
+    env: Mapping[str, str] | None = None,
+    tail: int = 0,
+) -> None:
+    """Run the suite, however it is run, against this S3 server and one of each other store."""
     # Only what has an S3 server behind it is of another server's concern.
     first = server is VersityGW
-    which = [] if first else ["-R", "/s3( |$)"]
-    beside = _BESIDE if first else ()
+    beside, options = (_BESIDE, ()) if first else ((), ("--tls",))
     run(
         [*beside, "python3", "-m", server.__module__, "--bucket", "conformance", *options, "--",
-         "ctest", "--test-dir", str(folder), "--output-on-failure", "-j2", "-L", "conformance",
-         "--no-tests=error", *which],
-        env=_server_env(),
-        tail=16,
+         *command],
+        env=_server_env() | dict(env or {}),
+        tail=tail,
     )  # fmt: skip
 
 
