@@ -129,8 +129,8 @@ def arrays(one: Any, other: Any, place: str) -> str | None:
         return found
     if len(one) != len(other):
         return f"{place}: {len(one)} rows against {len(other)}"
-    if isinstance(one.dtype, np.dtype) and one.dtype.kind not in "mM":
-        return _unordered(np.asarray(one), np.asarray(other), place)
+    if isinstance(one, pd.arrays.NumpyExtensionArray):
+        return _unordered(one.to_numpy(), other.to_numpy(), place)
     if isinstance(one, (pd.arrays.DatetimeArray, pd.arrays.TimedeltaArray, pd.arrays.PeriodArray)):
         return _unordered(one.asi8, other.asi8, place)
     if isinstance(one, pd.Categorical):
