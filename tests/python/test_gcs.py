@@ -170,7 +170,7 @@ def test_a_connections_key_is_changed_for_one_token(
 ) -> None:
     Tokens.asked.clear()
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Tokens) as tokens:
-        threading.Thread(target=tokens.serve_forever, daemon=True).start()
+        threading.Thread(target=tokens.serve_forever, args=(0.01,), daemon=True).start()
         key = {
             "type": "authorized_user",
             "client_id": "c",

@@ -291,7 +291,7 @@ def test_no_log_tells_a_data_key_though_all_is_logged(
 ) -> None:
     """botocore logs what it sends and gets, where Airflow's logging_level is DEBUG."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Service)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     for name, value in (
         ("AWS_ENDPOINT_URL_KMS", f"http://127.0.0.1:{server.server_port}"),
