@@ -45,7 +45,8 @@ CMAKE_PREFIX_PATH=$deps \
   CMAKE_BUILD_PARALLEL_LEVEL=${AIRFREIGHT_JOBS:-2} \
   CXXFLAGS="${CXXFLAGS:-} -ffile-prefix-map=$root=." \
   "$tools/bin/pip" wheel --quiet --no-deps --wheel-dir "$raw" \
-  --config-settings=build-dir="build/wheel/{wheel_tag}" --config-settings=cmake.define.AIRFREIGHT_STATIC_DEPS=ON .
+  --config-settings=build-dir="build/wheel/{wheel_tag}" --config-settings=cmake.define.AIRFREIGHT_STATIC_DEPS=ON \
+  --config-settings=cmake.define.AIRFREIGHT_UNITY=ON .
 raw_wheel=("$raw"/airfreight-*.whl)
 
 # Stable ABI: no symbol of CPython beyond those that 3.10 promises.

@@ -155,7 +155,9 @@ class Tree:
     def configure(self) -> bool:
         """Configures the build: unoptimised, as compiling is what takes the time, and without
         warnings, as a mutant may leave a variable unused."""
-        return self._run("cmake", "--preset", "debug", "-DAIRFREIGHT_DEVELOPER_MODE=OFF")
+        # Each source alone: a mutation changes one.
+        options = ("-DAIRFREIGHT_DEVELOPER_MODE=OFF", "-DAIRFREIGHT_UNITY=OFF")
+        return self._run("cmake", "--preset", "debug", *options)
 
     def build(self) -> bool:
         """Builds the fault tests."""
