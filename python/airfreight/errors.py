@@ -30,6 +30,11 @@ _ATTRIBUTES = (
 )
 
 
+#: Services that keep the keys of sealed values: the `service_code` of an error says that one of
+#: them is away, and not the store.
+KEY_SERVICES = frozenset(("aws-kms", "gcp-kms"))
+
+
 class Error(Exception):
     """The base of all of Airfreight's errors.
 
@@ -40,6 +45,7 @@ class Error(Exception):
         uri: the object, when it is known.
         store, key: the store's root and the key within it.
         http_status, service_code, request_id: what the store answered; 0 or "" when it did not.
+            Where what keeps the keys is away, `service_code` is one of KEY_SERVICES.
         retryable: whether the same operation may succeed later.
         rule: the rule of the policy that the value was pushed under, with its line; or "".
     """
@@ -85,7 +91,7 @@ class Error(Exception):
     @property
     def outage(self) -> bool:
         """Whether the store is away, as all retries have found: it is not this value's fault."""
-        return self.retryable and isinstance(self, (UnavailableError, DeadlineError))
+        return is_away(self) and self.service_code not in KEY_SERVICES
 
     def __reduce__(self) -> tuple[Any, ...]:
         attributes = {name: getattr(self, name) for name in _ATTRIBUTES}
@@ -97,7 +103,10 @@ class Error(Exception):
             parts.append(f"[{place}]")
         if self.advice and self._is_advised():
             task = f"task '{self.task}'" if self.task else "the task that pushed it"
-            parts.append(self.advice.format(task=task))
+            advice = self.advice.format(task=task)
+            if self.service_code in KEY_SERVICES:
+                advice = advice.replace("the store answers", "what keeps the key answers")
+            parts.append(advice)
         return " ".join(parts)
 
     def _is_advised(self) -> bool:
@@ -355,6 +364,11 @@ def from_core(
         request_id=request_id,
         retryable=retryable,
     )
+
+
+def is_away(error: Error) -> bool:
+    """Whether the store is away, or what keeps the keys: others will fare no better."""
+    return error.retryable and isinstance(error, (UnavailableError, DeadlineError))
 
 
 def is_of_machine(error: BaseException) -> bool:

@@ -189,6 +189,9 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
     with _unheard():
         try:
             answer = asks(key, key_id, data, wraps=wraps)
+        except UnavailableError as error:
+            error.service_code = service  # (By which it is known that it is not the store.)
+            raise
         except (Error, MemoryError):
             raise
         except Exception as error:
@@ -199,6 +202,7 @@ def ask(service: str, key: str, key_id: str, wraps: bool, data: bytes) -> bytes:
                 f"{_SERVICES[service]} was asked under the key that seal_keys names, and its "
                 f"library can't read what came: {type(error).__name__}. A proxy may have answered "
                 "in its place, or something else goes by the address that is set for it",
+                service_code=service,
                 retryable=True,
             ) from None
     if known is not None:

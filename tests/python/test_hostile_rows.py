@@ -7,6 +7,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.python.test_outage import GOLDEN, SEAL_KEY
 
 import airfreight
 from airfreight import exchange
@@ -41,6 +42,21 @@ def test_one_that_is_too_deep_is_passed_over(raw: Any, tmp_path: Path) -> None:
     assert told == ["Invalid"]
     with pytest.raises(InvalidError, match="too deeply"):
         repatriate._ours(row(raw))
+
+
+@pytest.mark.parametrize(
+    "change", [{"map": 10**30}, {"dag": "\ud800"}, {"write": "\ud800"}], ids=str
+)
+def test_a_sealed_value_of_a_place_that_can_not_be_is_told(
+    box: Box, change: dict[str, Any], tmp_path: Path
+) -> None:
+    box.set(seal_keys=SEAL_KEY)
+    fields = json.loads((GOLDEN / "v2/bytes.json").read_text())
+    raw = json.dumps({**fields, "_xcom_type": "document", "extension": "json", **change})
+    told: list[str] = []
+    seen = Mentions({}, (), tmp_path, lambda _, error: told.append(error.code))
+    assert list(seen.of(raw)) == []
+    assert set(told) == {"Corrupt"}
 
 
 def test_what_no_text_can_hold_is_signed_all_the_same() -> None:

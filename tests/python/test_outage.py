@@ -20,6 +20,8 @@ from tests.python.test_pickle import ARCHIVES, ran
 
 import airfreight
 from airfreight import exchange, runtime
+from airfreight import sealing as sealing_keys
+from airfreight.exchange import outage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -455,6 +457,10 @@ def test_a_sealed_value_opens_in_its_row_only_and_with_its_key(sealing: Box) -> 
         ({"dag": None}, airfreight.CorruptError),
         ({"map": "0"}, airfreight.CorruptError),
         ({"ti": "x"}, airfreight.CorruptError),
+        ({"map": 10**30}, airfreight.CorruptError),
+        ({"dag": "\ud800"}, airfreight.CorruptError),
+        ({"write": "\ud800"}, airfreight.CorruptError),
+        ({"sealed": 0}, airfreight.CorruptError),
         ({"sealed": None}, airfreight.CorruptError),
         ({"sealed": True}, airfreight.CorruptError),
         ({"sealed": "1"}, airfreight.CorruptError),
@@ -468,7 +474,7 @@ def test_a_damaged_sealed_row_is_an_error(
     sealing: Box, change: dict[str, Any], error: type[Exception]
 ) -> None:
     row = as_row(sealing.fields(sealing.push(b"x" * 100)) | change)
-    with pytest.raises(error):
+    with pytest.raises(error, match="key 'return_value'"):
         sealing.pull(row)
 
 
@@ -492,6 +498,67 @@ def test_a_sealed_value_has_the_limit_and_no_key_is_no_outage(sealing: Box) -> N
     sealing.set(seal_keys=None)
     with pytest.raises(airfreight.InvalidError, match="seal_keys"):
         sealing.push(b"x")
+
+
+class Keys:
+    """What keeps a key: it answers the requests of these numbers only."""
+
+    def __init__(self, *answered: int) -> None:
+        self.asked = 0
+        self.answered = answered
+
+    def __call__(self, _key: str, _id: str, data: bytes, *, wraps: bool) -> bytes:
+        self.asked += 1
+        if self.asked not in self.answered:
+            raise airfreight.UnavailableError("AWS KMS can't be asked: nobody", retryable=True)
+        return data[::-1]
+
+
+@pytest.mark.parametrize("value", [FRAME, {1: "z" * 50_000}], ids=["written", "put"])
+def test_a_key_that_is_away_is_no_outage_of_the_store(
+    sealing: Box, away: Server, monkeypatch: pytest.MonkeyPatch, value: Any
+) -> None:
+    # It would answer a second time, when the store is not away at all.
+    monkeypatch.setattr(sealing_keys, "_ask_amazon", keys := Keys(2))
+    sealing.set(seal_keys="a:aws-kms:alias/xcom")
+    asked = away.connections
+    with pytest.raises(airfreight.UnavailableError) as raised:
+        sealing.push(value)
+    assert (raised.value.outage, raised.value.retryable, keys.asked) == (False, True, 1)
+    assert away.connections == asked
+    text = str(raised.value)
+    assert 'the key "a" (aws-kms alias/xcom): AWS KMS can\'t be asked' in text
+    assert "run the task again when what keeps the key answers" in text
+    assert "inline" not in text
+    assert "store" not in text
+    assert sealing.fields(sealing.push(value))["sealed"] == 1
+
+
+def test_a_key_that_goes_away_after_the_store_is_told_beside_it(
+    sealing: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = airfreight.UnavailableError("the key is away", retryable=True)
+
+    def fail(*_: Any) -> Any:
+        raise wrong
+
+    monkeypatch.setattr(outage, "body_of", fail)
+    with pytest.raises(airfreight.UnavailableError, match="s3://bucket/xcom") as raised:
+        sealing.push(["y" * 50_000])
+    assert raised.value.outage
+    assert "; nor can it be sealed for its row: the key is away" in str(raised.value)
+
+
+def test_a_value_that_is_too_large_anyway_asks_for_no_key(
+    sealing: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sealed(*_: Any) -> Any:
+        raise AssertionError
+
+    monkeypatch.setattr(outage, "body_of", sealed)
+    sealing.set(inline_max_bytes=1200)
+    with pytest.raises(airfreight.UnavailableError, match="and this one takes 50"):
+        sealing.push(["y" * 50_000])
 
 
 GOLDEN_ROWS = sorted(GOLDEN.glob("v*/*.json"))

@@ -143,6 +143,16 @@ def test_what_an_outage_left_in_its_row_is_rewrapped_there(
     box.set(seal_keys=FIRST)
     with pytest.raises(airfreight.DeniedError, match="s2"):
         box.pull(rows.held[0].value)
+    box.set(seal_keys=SECOND)
+    # A row of another deployment, whose keys need not be here.
+    theirs = {**box.fields(pushed), "owner": "prod"}
+    rows.held[0] = replace(rows.held[0], raw=json.dumps(theirs))
+    assert run(rows, write=True).became == {"foreign": 1}
+    rows.held[0] = replace(rows.held[0], raw=json.dumps({**theirs, "owner": ""}))
+    assert run(rows, write=True).failed == {"Denied": 1}
+    # One that may hold references is told once.
+    several = json.dumps({**theirs, "owner": "", "_xcom_type": "bundle", "extension": "zip"})
+    rows.held[0] = replace(rows.held[0], raw=several)
     assert run(rows, write=True).failed == {"Denied": 1}
 
 

@@ -13,7 +13,8 @@ from tests.python.conftest import RUN, Box, stored
 from tests.python.test_outage import FRAME, SEAL_KEY, Server, as_row, pickled_fields
 from tests.python.test_pickle import ARCHIVES
 
-from airfreight import exchange, runtime
+import airfreight
+from airfreight import exchange, runtime, sealing
 from airfreight.admin.repatriate import Report, repatriate
 from airfreight.exchange import outage
 
@@ -175,6 +176,26 @@ def test_a_sealed_value_that_does_not_open_stays(lost: Box, rows: Rows) -> None:
     assert report.failed == {"Denied": 1}
     assert "seal_keys" in report.problems[0][1]
     assert lost.objects() == []
+
+
+def test_a_key_that_is_away_ends_it_and_is_not_said_to_be_the_store(
+    lost: Box, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost.set(seal="True", seal_keys="a:aws-kms:alias/xcom")
+    monkeypatch.setattr(sealing, "_ask_amazon", lambda *asked, **_: asked[2][::-1])
+    for _ in range(2):
+        rows.add(lost.push(FRAME))
+    back(lost)
+
+    def nobody(*_: Any, **__: Any) -> Any:
+        raise airfreight.UnavailableError("nobody answers", retryable=True)
+
+    monkeypatch.setattr(sealing, "_ask_amazon", nobody)
+    report = move(rows)
+    assert (report.failed, len(report.problems)) == ({"Unavailable": 1}, 1)
+    assert (
+        report.ended == "what keeps the keys of sealed values is away: run it again when it is back"
+    )
 
 
 def test_a_row_that_changes_meanwhile_stays_and_its_object_goes(lost: Box, rows: Rows) -> None:
@@ -344,7 +365,13 @@ def test_the_time_that_is_left_goes_along(lost: Box, rows: Rows) -> None:
 def test_the_value_of_another_deployment_stays(lost: Box, rows: Rows) -> None:
     lost.set(deployment_id="prod")
     row = rows.add(lost.push(FRAME))
+    lost.set(seal="True", seal_keys=SEAL_KEY)
+    sealed = Rows()
+    sealed.add(lost.push(FRAME))
     back(lost)
+    # (Whose keys are not here.)
+    lost.set(seal=None, seal_keys=None, deployment_id="staging")
+    assert (move(sealed).foreign, move(sealed).failed) == (1, {})
     for own, outcome in (("staging", (0, 1)), (None, (0, 1)), ("prod", (1, 0))):
         lost.set(deployment_id=own)
         report = move(rows)

@@ -23,6 +23,7 @@ from airfreight.errors import (
     NotFoundError,
     NotFoundOrDeniedError,
     ReplacedError,
+    is_away,
 )
 from airfreight.exchange import outage
 
@@ -153,7 +154,7 @@ class Mentions:
         return False
 
     def _miss(self, reference: Mapping[str, Any], error: Error) -> None:
-        if self._unread is None or error.outage:
+        if self._unread is None or is_away(error):
             raise error
         self._unread(reference, error)
 

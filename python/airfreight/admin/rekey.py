@@ -14,7 +14,7 @@ from airfreight.admin.mentions import Mentions
 from airfreight.admin.rows import encoded
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import Error
+from airfreight.errors import Error, is_away
 from airfreight.exchange import outage
 
 if TYPE_CHECKING:
@@ -82,8 +82,9 @@ def rekey(
         mentions = Mentions({}, (), Path(folder))
         # (Those of archives too: `airfreight sweep` reads what they refer to.)
         for row in database.rows(dag=dag, after=after, marked=True):
-            _rewrap_kept(database, row, report, write=write)
-            for fields in _sealed(mentions, row, report):
+            read = _rewrap_kept(database, row, report, write=write)
+            # (What is in a value that does not open is not looked for: it would fail once more.)
+            for fields in _sealed(mentions, row, report) if read else ():
                 report.sealed += 1
                 try:
                     report.became[_rewrap(fields, write=write)] += 1
@@ -98,22 +99,31 @@ def rekey(
     return report
 
 
-def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -> None:
-    """The same of a value that an outage left in its row (formats/outage.md): in the row."""
+def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -> bool:
+    """The same of a value that an outage left in its row (formats/outage.md): in the row.
+
+    Returns:
+        False where there is one that could not be read, or that is another deployment's.
+    """
     fields: dict[str, Any] | None = None
     try:
         fields = exchange.ours(row.value)
         if fields is None or not outage.is_sealed(fields):
-            return
+            return True
         report.kept += 1
+        if outage.is_anothers(fields):
+            report.became["foreign"] += 1
+            return False
         made = outage.rewrapped(fields)
         if made is None or not write:
             report.became["current" if made is None else "old"] += 1
-            return
+            return True
         value = encoded(made, binary=database.rows_are_bytes)
         report.became["rewrapped" if database.rewrite(row, value) else "replaced"] += 1
     except Error as error:
         _note(report, row, fields or {}, error)
+        return False
+    return True
 
 
 def _sealed(mentions: Mentions, row: Row, report: Report) -> Iterator[dict[str, Any]]:
@@ -139,7 +149,7 @@ def _note(report: Report, row: Row, fields: dict[str, Any], error: Error) -> Non
     if len(report.problems) < _MOST_TOLD:
         where = f"{row.dag} / {row.run} / {row.task} / {row.key}"
         report.problems.append((where, str(error)))
-    if error.outage:
+    if is_away(error):
         report.ended = "the store, or what keeps a key, is away: run it again when it is back"
 
 

@@ -13,7 +13,7 @@ from airfreight import exchange, runtime
 from airfreight.admin.mentions import own
 from airfreight.config import settings
 from airfreight.decision import decide
-from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, is_of_machine
+from airfreight.errors import CorruptError, Error, ForgedError, InvalidError, is_away, is_of_machine
 from airfreight.exchange import outage, unsealed
 from airfreight.exchange.address import Address
 from airfreight.values._describe import Told
@@ -108,8 +108,9 @@ def repatriate(
             report.failed[error.code] += 1
             if len(report.problems) < _MOST_TOLD:
                 report.problems.append((_where(row), str(error)))
-            if error.outage:
-                report.ended = "the store is away: run it again when it is back"
+            if is_away(error):
+                what = "the store" if error.outage else "what keeps the keys of sealed values"
+                report.ended = f"{what} is away: run it again when it is back"
                 return report
         told(report)
     return report
@@ -119,14 +120,13 @@ def _move(
     database: Database, row: Row, fields: dict[str, Any], report: Report, *, write: bool
 ) -> None:
     _check_place(row, fields)
+    if outage.is_anothers(fields):  # (Whose keys need not be here.)
+        report.foreign += 1
+        return
     # (A value that somebody has put there in the clear must not come out of this sealed.)
     unsealed.refuse(fields, Address(row.dag, row.run, row.task, row.key))
     data = outage.data(fields)
     report.found_bytes += len(data)
-    owner = fields.get("owner", "")
-    if owner and owner != settings().deployment_id:
-        report.foreign += 1
-        return
     address = outage.address_of(fields)
     retention = _retention(fields)
     if retention is not None and retention <= 0:

@@ -106,7 +106,11 @@ def row(
     if why := _refusal(size, decision, pickled=pickled):
         error.message = f"{error.message}; {why}"
         raise error
-    made = body()
+    try:
+        made = body()
+    except Error as wrong:  # (Of the keys.)
+        error.message = f"{error.message}; nor can it be sealed for its row: {wrong.message}"
+        raise error from wrong
     if made is None:
         error.message = (
             f"{error.message}; a part of the value was sent already, so that it can't stay in its "
@@ -202,6 +206,12 @@ def is_sealed(fields: dict[str, Any]) -> bool:
     return is_one(fields) and "sealed" in fields
 
 
+def is_anothers(fields: dict[str, Any]) -> bool:
+    """Whether another deployment has written such a row."""
+    owner = fields.get("owner", "")
+    return bool(owner) and owner != settings().deployment_id
+
+
 def address_of(fields: dict[str, Any]) -> Address:
     """Whose value it is, as such a row has it.
 
@@ -243,6 +253,7 @@ def stored(fields: dict[str, Any]) -> bytearray:
     if (
         version != known
         or type(kind) is not str
+        or (sealed and (type(fields["sealed"]) is not int or fields["sealed"] != _SEALED))
         or len(body) != fields.get("size_bytes")
         or (values.extensions(kind) and extension not in values.extensions(kind))
     ):
@@ -298,7 +309,7 @@ def rewrapped(fields: dict[str, Any]) -> dict[str, Any] | None:
 def _opened(fields: dict[str, Any], body: bytearray | memoryview) -> memoryview:
     """The value in a sealed body: no store is asked, but the keys are the core's."""
     address, write = address_of(fields), fields.get("write")
-    if type(fields["sealed"]) is not int or type(write) is not str:
+    if type(write) is not str:
         raise _no_value_of_ours()
 
     def open_value(core: Freight) -> memoryview:
@@ -306,6 +317,8 @@ def _opened(fields: dict[str, Any], body: bytearray | memoryview) -> memoryview:
 
     try:
         return runtime.with_core(open_value)
+    except TypeError as error:  # (No text, or a number that no index has.)
+        raise _no_value_of_ours() from error
     except Error as error:
         error.message = f"the row's body is a sealed value: {error.message}"
         raise
@@ -329,6 +342,10 @@ def value(fields: dict[str, Any], decode: Callable[[Any, memoryview], Any]) -> A
     with loading:
         from airfreight.values import pickle_
 
-    body = memoryview(data(fields))
+    try:
+        body = memoryview(data(fields))
+    except Error as error:
+        error.name_xcom(fields)
+        raise
     with pickle_.refused():
         return parts.made(fields, partial(decode, fields.get("_xcom_type"), body))
