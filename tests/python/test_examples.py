@@ -88,13 +88,16 @@ def test_the_dag_sweeps(
     assert main(["claim", "--yes", "--database", shell.world.url]) == 0
     task.python_callable()
     assert shell.left() == {"t", "young"}
-    # Where its worker has Airflow's API, its command is one that the verb takes.
+    # Where its worker has Airflow's API, its command is one that the verb takes, once it is said
+    # that no archives are made.
     monkeypatch.delenv("AIRFREIGHT_SWEEP_DATABASE")
     monkeypatch.setenv("AIRFREIGHT_SWEEP_API", "http://127.0.0.1:9")
     monkeypatch.setenv("AIRFREIGHT_API_TOKEN", "")
-    with pytest.raises(subprocess.CalledProcessError):
-        task.python_callable()
-    assert "AIRFREIGHT_API_TOKEN" in capsys.readouterr().err
+    for without, lacks in ((False, "give --without-archives"), (True, "AIRFREIGHT_API_TOKEN")):
+        monkeypatch.setitem(task.python_callable.__globals__, "WITHOUT_ARCHIVES", without)
+        with pytest.raises(subprocess.CalledProcessError):
+            task.python_callable()
+        assert lacks in capsys.readouterr().err
     assert shell.world.url not in str(shell.commands)
 
 
