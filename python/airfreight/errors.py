@@ -256,6 +256,10 @@ class DeniedError(Error):
     code = "Denied"
     advice = "`airfreight iam-policy` prints what the workers' role has to be allowed."
 
+    def _is_advised(self) -> bool:
+        """Not where a key is lacking to open what is sealed: no role helps."""
+        return "not among the keys here" not in self.message
+
 
 class UnavailableError(Error):
     """The store could not be reached or is failing."""
