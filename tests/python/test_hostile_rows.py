@@ -44,6 +44,30 @@ def test_one_that_is_too_deep_is_passed_over(raw: Any, tmp_path: Path) -> None:
         repatriate._ours(row(raw))
 
 
+def test_an_object_that_leads_to_itself_and_to_a_damaged_one_is_looked_into_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    itself, damaged, other = (
+        {"_airfreight": 1, "_xcom_type": "document", "uri": f"file:///x/{name}"} for name in "abc"
+    )
+    looked: list[Any] = []
+
+    def look(_: Mentions, reference: dict[str, Any]) -> list[dict[str, Any]]:
+        looked.append(reference)
+        if reference == damaged:
+            raise InvalidError("damaged")
+        return [itself, other, damaged]
+
+    monkeypatch.setattr(Mentions, "_look_into", look)
+    told: list[Any] = []
+    seen = Mentions({}, (), tmp_path, lambda reference, _: told.append(reference))
+    for one in (itself, other):  # (Of each that leads there it is told.)
+        told.clear()
+        assert list(seen.inside(one)) == []
+        assert damaged in told
+    assert len(looked) == 3
+
+
 @pytest.mark.parametrize(
     "change", [{"map": 10**30}, {"dag": "\ud800"}, {"write": "\ud800"}], ids=str
 )

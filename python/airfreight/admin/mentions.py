@@ -215,11 +215,12 @@ class Mentions:
         leads: Mapping[bytes, Sequence[bytes]],
     ) -> None:
         """Notes what can't be read with it, and with all that were found to lead there."""
-        waiting = [name]
+        self._seen[name] = unread
+        waiting = [*leads.get(name, ())]
         while waiting:
             one = waiting.pop()
-            # (One of them is enough: by then it was told of each.)
-            if one == name or self._seen.get(one) is None:
+            # (One of them is enough: by then it was told of each. And one may lead to itself.)
+            if self._seen.get(one) is None:
                 self._seen[one] = unread
                 waiting += leads.get(one, ())
 
