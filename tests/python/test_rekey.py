@@ -156,6 +156,18 @@ def test_what_an_outage_left_in_its_row_is_rewrapped_there(
     assert run(rows, write=True).failed == {"Denied": 1}
 
 
+def test_a_row_that_can_not_be_read_ends_nothing(box: Box, rows: Rows) -> None:
+    texts = ('{"_airfreight":' + "[" * 200_000, '{"_airfreight":' + "9" * 5000 + "}")
+    for text in texts:
+        rows.add(text.encode())
+        if not exchange.ROWS_ARE_BYTES:
+            rows.held[-1] = replace(rows.held[-1], raw=text)
+    box.set(seal="True", seal_keys=FIRST)
+    rows.add(stored(box.push("x")))
+    report = run(rows, write=False)
+    assert (report.became, report.failed) == ({"current": 1}, {"Invalid": 1})
+
+
 def test_another_deployment_leaves_it_alone(box: Box, rows: Rows) -> None:
     box.set(seal="True", seal_keys=FIRST, deployment_id="prod")
     row = stored(box.push("x"))

@@ -107,7 +107,11 @@ def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -
     """
     fields: dict[str, Any] | None = None
     try:
-        fields = exchange.ours(row.value)
+        stored = row.value
+    except (ValueError, RecursionError):  # (No JSON that is ours; `_sealed` tells of it.)
+        return True
+    try:
+        fields = exchange.ours(stored)
         if fields is None or not outage.is_sealed(fields):
             return True
         report.kept += 1
@@ -118,7 +122,8 @@ def _rewrap_kept(database: Database, row: Row, report: Report, *, write: bool) -
         if made is None or not write:
             report.became["current" if made is None else "old"] += 1
             return True
-        value = encoded(made, binary=database.rows_are_bytes)
+        # (As its table has it: an archive from before an upgrade to Airflow 3 has bytes.)
+        value = encoded(made, binary=isinstance(row.raw, bytes))
         report.became["rewrapped" if database.rewrite(row, value) else "replaced"] += 1
     except Error as error:
         _note(report, row, fields or {}, error)
