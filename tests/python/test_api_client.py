@@ -284,6 +284,7 @@ def test_a_row_that_airflow_can_not_tell_is_named_with_the_way_round() -> None:
     for part in ("dag 'sales'", "run 'r1'", "task 'load'", "map index 3", "key 'frame'"):
         assert part in said
     assert "the store" not in said
+    assert said.endswith("run the same command again when it answers.")
 
 
 def test_an_airflow_that_does_not_show_all_any_more_is_refused() -> None:

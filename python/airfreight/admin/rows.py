@@ -27,6 +27,10 @@ class AirflowUnavailableError(UnavailableError):
 
     advice = "Nothing is lost by it: run the same command again when it answers."
 
+    def _is_advised(self) -> bool:
+        # (`retryable` it never is: that is said of what keeps values.)
+        return True
+
 
 @dataclass(frozen=True)
 class Row:
