@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airfreight.config import Settings
 
 _OPTIONS = {option.name: option for option in OPTIONS}
+_signs: tuple[Settings, bool] | None = None
 
 
 #: For those who need one.
@@ -35,6 +36,18 @@ class Seal(NamedTuple):
     def __repr__(self) -> str:
         """Without the keys."""
         return f"Seal(keys={'…' if self.keys else ''!r}, unsigned_until={self.unsigned_until})"
+
+
+def signs(settings: Settings) -> bool:
+    """Whether there are keys, without which nobody looks at a signature. Raises as `seal`.
+
+    Where they come from is asked once for the same settings, as it is for the core.
+    """
+    global _signs  # noqa: PLW0603
+    known = _signs
+    if known is None or known[0] is not settings:
+        known = _signs = settings, bool(seal(settings).keys)
+    return known[1]
 
 
 def seal(settings: Settings) -> Seal:

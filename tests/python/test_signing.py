@@ -379,6 +379,10 @@ def test_what_is_handed_over_is_none_where_a_rule_asks_for_an_encryption_that_it
     signed = box.push()
     with push._under(replace(push._now(), **asks[0])):
         assert push._adopted(signed, ADDRESS) is not None
+    # Where nobody can look at it, anybody may have written that it is signed.
+    box.set(signing_keys=None)
+    with push._under(replace(push._now(), accept_external=True, **asks[0])):
+        assert push._adopted(signed, ADDRESS) is None
 
 
 def test_what_is_handed_over_takes_the_place_of_what_the_task_pushed_before(

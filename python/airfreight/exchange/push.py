@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from airfreight import runtime, task, values
+from airfreight import runtime, signing, task, values
 from airfreight._imports import loading
 from airfreight.config import settings
 from airfreight.decision import decide
@@ -264,8 +264,10 @@ def _adopted(value: dict[Any, Any], address: Address) -> Any:
     # What is to be encrypted is, whoever has made it. By which key a store has encrypted an object
     # no reference says: who signs one answers for that.
     asks = "seal" if decision.seal and not value.get("sealed") else ""
-    if not asks and decision.encryption_key and not value.get("sig"):
-        asks = "encryption_key"
+    if not asks and decision.encryption_key:
+        # (Where there are no keys nobody looks at a signature.)
+        vouched = value.get("sig") and signing.signs(settings())
+        asks = "" if vouched else "encryption_key"
     if asks:
         _task_log.warning(_NOT_ADOPTED, address.key, _unencrypted(decision, asks))
         return None

@@ -27,7 +27,6 @@ _AS_JSON = ("document", "bundle", "airflow.serde")
 
 _VARIABLE = BY_NAME["refuse_unsealed"].environment_name
 _on: tuple[str | None, bool] | None = None
-_signs: tuple[Settings, bool] | None = None
 
 
 def is_refused() -> bool:
@@ -77,13 +76,8 @@ def refuse(fields: dict[str, Any] | None, asked: Address | None) -> None:
 
 def _is_vouched_for(fields: dict[str, Any], current: Settings) -> bool:
     """Whether the core looks at a signature: then a key's owner has written it, unsealed."""
-    global _signs  # noqa: PLW0603
-    if not fields.get("sig"):  # (An empty one is none, and may be followed for a while.)
-        return False
-    known = _signs
-    if known is None or known[0] is not current:
-        known = _signs = current, bool(signing.seal(current).keys)
-    return known[1]
+    # (An empty one is none, and may be followed for a while.)
+    return bool(fields.get("sig")) and signing.signs(current)
 
 
 def _decided(
