@@ -253,6 +253,11 @@ def test_what_nobody_sees_is_shown_as_an_escape() -> None:
     # Letters, accents, a filler's neighbours and a ship are seen.
     seen = "é漢각ᄀe\u0301🚢"
     assert _preview.text(seen, hides) == _describe.label(seen) == seen
+    # So is whether a symbol is a picture; what is behind that, or behind a letter, is not.
+    for seen in ("\u2764\ufe0f", "\u2764\ufe0e", "\u2194\ufe0f", "1\ufe0f\u20e3"):
+        assert _preview.text(seen, hides) == _describe.label(seen) == seen
+    assert _describe.label("\u2764\ufe0f\ufe0f") == "\u2764\ufe0f\\ufe0f"
+    assert _describe.label("\ufe0fe\ufe0f=\ufe0f") == "\\ufe0fe\\ufe0f=\\ufe0f"
 
 
 def test_structures_inside_of_structures_keep_their_names(box: Box) -> None:

@@ -7,6 +7,7 @@ Codecs say what they know, without labels in it; here stands what of that is sho
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airfreight._imports import loading
@@ -141,11 +142,21 @@ def visible(text: str) -> str:
     if text.isprintable() and (text.isascii() or not re.search(IGNORABLE, text)):
         return text
     return "".join(
-        one
-        if one.isprintable() and not re.match(IGNORABLE, one)
-        else one.encode("unicode_escape").decode()
-        for one in text
+        one if _is_seen(text, at) else one.encode("unicode_escape").decode()
+        for at, one in enumerate(text)
     )
+
+
+def _is_seen(text: str, at: int) -> bool:
+    one = text[at]
+    if one in "\ufe0e\ufe0f":
+        # What has a symbol be a picture, or none, is seen by that: a heart, a key with a number.
+        before = text[at - 1 : at]
+        if text.startswith("\u20e3", at + 1) or (
+            not before.isascii() and unicodedata.category(before) in ("Sm", "So")
+        ):
+            return True
+    return one.isprintable() and not re.match(IGNORABLE, one)
 
 
 def _records(value: Any, describe: str) -> list[tuple[Any, str]]:
