@@ -17,7 +17,14 @@ from typing import TYPE_CHECKING, Any
 from airfreight import _airflow, _checks, _secrets
 from airfreight._imports import loading
 from airfreight._settings_table import OPTIONS
-from airfreight.errors import ConfigError, CorruptError, DeniedError, Error, UnavailableError
+from airfreight.errors import (
+    ConfigError,
+    CorruptError,
+    DeniedError,
+    Error,
+    UnavailableError,
+    is_of_machine,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -229,6 +236,8 @@ def _client(name: str, make: Callable[[], Any]) -> Any:
     try:
         return _clients.setdefault(key, make())
     except (OSError, TypeError, ValueError) as error:
+        if is_of_machine(error):
+            raise
         # (Its text may hold what was set: an address with a password in it.)
         raise DeniedError(
             "the service of the key that seal_keys names can't be asked: its library makes no "

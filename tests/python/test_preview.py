@@ -256,6 +256,10 @@ def test_what_nobody_sees_is_shown_as_an_escape() -> None:
     # So is whether a symbol is a picture; what is behind that, or behind a letter, is not.
     for seen in ("\u2764\ufe0f", "\u2764\ufe0e", "\u2194\ufe0f", "1\ufe0f\u20e3"):
         assert _preview.text(seen, hides) == _describe.label(seen) == seen
+    # A place in Japan, and a form that an ideograph has from its other repertoire.
+    for seen in ("\u845b\U000e0100\u57ce", "\u4fae\ufe00"):
+        assert _describe.label(seen) == seen
+    assert _describe.label("\U000e0100a\U000e0100") == "\\U000e0100a\\U000e0100"
     assert _describe.label("\u2764\ufe0f\ufe0f") == "\u2764\ufe0f\\ufe0f"
     assert _describe.label("\ufe0fe\ufe0f=\ufe0f") == "\\ufe0fe\\ufe0f=\\ufe0f"
 

@@ -36,6 +36,8 @@ IGNORABLE = (
     "\\u2060-\\u206f\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0\\ufff0-\\ufff8\\U0001bca0-\\U0001bca3"
     "\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff]"
 )
+#: Selectors of variants that Han characters have, in the order of Unicode's two blocks.
+_HAN = re.compile("[\\ufe00-\\ufe0d\\U000e0100-\\U000e01ef]")
 #: Dicts at the beginning of a list that tell whether it is one of records.
 _RECORDS = 8
 
@@ -148,14 +150,16 @@ def visible(text: str) -> str:
 
 
 def _is_seen(text: str, at: int) -> bool:
-    one = text[at]
+    one, before = text[at], text[at - 1 : at]
     if one in "\ufe0e\ufe0f":
         # What has a symbol be a picture, or none, is seen by that: a heart, a key with a number.
-        before = text[at - 1 : at]
         if text.startswith("\u20e3", at + 1) or (
             not before.isascii() and unicodedata.category(before) in ("Sm", "So")
         ):
             return True
+    # What chooses the form of a Han character, as in the names of Japanese places.
+    elif _HAN.match(one) and unicodedata.name(before or " ", "").startswith("CJK "):
+        return True
     return one.isprintable() and not re.match(IGNORABLE, one)
 
 
