@@ -265,6 +265,15 @@ def of(
     )
 
 
+def of_all(
+    stores: Administration, deployment_id: str, place: Mapping[str, str], *, changing: bool
+) -> dict[str, Ownership]:
+    """As `of`, in each of the stores, by their names. Raises for the first for which it would."""
+    return {
+        name: of(stores, name, deployment_id, place, changing=changing) for name in stores.names
+    }
+
+
 def _not_ours(root: str, claim: Claim, place: Mapping[str, str]) -> str:
     what = f"deployment_id {claim.id!r}" if claim.id else "no deployment_id"
     other = (

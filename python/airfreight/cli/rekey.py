@@ -55,9 +55,8 @@ def _run(asked: argparse.Namespace) -> int:
             found = database.connect(asked.database)
             if asked.yes:
                 # (From a copy of the database, whose keys may be others, nothing is written.)
-                stores, place = runtime.administration(), found.identity()
-                for name in stores.names:
-                    ownership.of(stores, name, settings().deployment_id, place, changing=True)
+                stores, own = runtime.administration(), settings().deployment_id
+                ownership.of_all(stores, own, found.identity(), changing=True)
             report = rekeys.rekey(
                 found,
                 write=asked.yes,

@@ -53,9 +53,8 @@ def _run(asked: argparse.Namespace) -> int:
             found = database.connect(asked.database)
             if asked.yes:
                 # (A copy of the database would write its values over those of the first.)
-                stores, place = runtime.administration(), found.identity()
-                for name in stores.names:
-                    ownership.of(stores, name, settings().deployment_id, place, changing=True)
+                stores, own = runtime.administration(), settings().deployment_id
+                ownership.of_all(stores, own, found.identity(), changing=True)
             report = repatriates.repatriate(
                 found,
                 write=asked.yes,
