@@ -93,7 +93,10 @@ def test_whatever_way_rows_go_their_objects_go_and_no_others(site: Site) -> None
     site.rest("DELETE", "leaving", "dagRuns", "run_deleted")
     airflow.clear("leaving", "fewer", ["count", "make"])
     assert airflow.wait("leaving", "fewer") == "success"
-    assert airflow.task_states("leaving", "fewer")["make", 2] == "removed"
+    # (On Airflow 2 the process of `count` schedules what comes next, at times before the scheduler
+    # has looked at how many there are: one too many then runs again.)
+    ends = {"removed"} if airflow.major >= 3 else {"removed", "success"}
+    assert airflow.task_states("leaving", "fewer")["make", 2] in ends
     if airflow.major >= 3:
         # (What the interface calls. Airflow 2 has it in its interface only.)
         for index in range(2):
