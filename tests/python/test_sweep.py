@@ -891,18 +891,24 @@ def test_a_damaged_value_that_comes_late_keeps_what_it_may_lead_to(world: World)
     assert world.keys() == (stays | {document, world.key(hand.uri)}) - gone
 
 
+@pytest.fixture
+def commands(world: World, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Commands are run in a folder of their own, and find objects as old as the world has them."""
+    monkeypatch.chdir(tmp_path)
+    real = runtime.administration
+    monkeypatch.setattr(runtime, "administration", lambda: Aged(real(), world.ages))
+
+
+@pytest.mark.usefixtures("commands")
 def test_the_command(
     world: World,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     world.run("d", "r")
     world.push(b"1", 60)
     world.push(b"22", 60, task_id="orphan", row=False)
-    real = runtime.administration
-    monkeypatch.setattr(runtime, "administration", lambda: Aged(real(), world.ages))
     words = ["sweep", "--database", world.url]
     assert main(words) == 0
     said = capsys.readouterr().out
@@ -955,15 +961,10 @@ def test_the_command(
         assert "right is e.g." in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("commands")
 def test_how_far_it_is_is_shown_at_a_terminal_only(
-    world: World,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    world: World, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    real = runtime.administration
-    monkeypatch.setattr(runtime, "administration", lambda: Aged(real(), world.ages))
     words = ["sweep", "--database", world.url]
     world.run("d", "r")
     world.push(b"1", 60, row=False)
